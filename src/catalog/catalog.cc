@@ -1,0 +1,299 @@
+#include "catalog/catalog.h"
+
+#include "base/bytes.h"
+#include "base/failpoint.h"
+
+namespace basalt::catalog {
+namespace {
+
+// Record types: the first byte of a dictionary key. docs/formats/catalog.md
+enum class RecordType : std::uint8_t {
+  kFormat = 0,
+  kTable = 1,
+  kDroppedIndex = 2,
+  kNextId = 3,
+  kAutoIncrement = 4,
+  kStatistics = 5,
+  kHiddenRowId = 6,
+};
+
+constexpr std::uint32_t kFormatVersion = 1;
+// Ids below are reserved for the engine itself.
+constexpr std::uint32_t kFirstId = 256;
+
+std::string make_key(RecordType type) { return std::string(1, static_cast<char>(type)); }
+
+std::string make_key(RecordType type, std::uint32_t id) {
+  std::string key = make_key(type);
+  append_be32(key, id);
+  return key;
+}
+
+RecordType record_type(CounterKind kind) {
+  return kind == CounterKind::kAutoIncrement ? RecordType::kAutoIncrement
+                                             : RecordType::kHiddenRowId;
+}
+
+std::string make_number(std::uint64_t number) {
+  std::string value;
+  append_varint(value, number);
+  return value;
+}
+
+Status corrupt(std::string_view what) {
+  return Status(ErrorCode::kCorruption, "dictionary: " + std::string(what) + " does not decode");
+}
+
+// Calls `visit(key without type byte, value)` for every record of one type.
+template <typename Visit>
+Status scan(kv::Database& database, RecordType type, Visit visit) {
+  const std::string prefix = make_key(type);
+  const std::string end(1, static_cast<char>(static_cast<std::uint8_t>(type) + 1));
+  kv::Iterator iterator = database.new_iterator(kv::kSystemFamily, {}, {prefix, end});
+  for (iterator.seek_to_first(); iterator.is_valid(); iterator.next()) {
+    BASALT_TRY(visit(iterator.key().substr(1), iterator.value()));
+  }
+  return iterator.status();
+}
+
+Result<std::uint64_t> get_number(kv::Database& database, const std::string& key,
+                                 std::uint64_t otherwise) {
+  kv::PinnedValue value;
+  bool found = false;
+  BASALT_TRY(database.get(kv::kSystemFamily, key, {}, value, found));
+  if (!found) return otherwise;
+  std::string_view bytes = value.view();
+  std::uint64_t number = 0;
+  if (!consume_varint(bytes, number) || !bytes.empty()) return corrupt("a counter");
+  return number;
+}
+
+Status not_found(std::string_view name) {
+  return Status(ErrorCode::kTableNotFound,
+                "table '" + std::string(name) + "' does not exist in the engine");
+}
+
+Status exists_already(std::string_view name) {
+  return Status(ErrorCode::kTableExists, "table '" + std::string(name) + "' already exists");
+}
+
+}  // namespace
+
+Status Catalog::load() {
+  const std::lock_guard guard(mutex_);
+  BASALT_TRY(load_counters());
+  BASALT_TRY(load_tables());
+  return load_dropped();
+}
+
+Status Catalog::load_counters() {
+  const std::string format_key = make_key(RecordType::kFormat);
+  Result<std::uint64_t> format = get_number(database_, format_key, 0);
+  if (!format.is_ok()) return format.take_status();
+  if (format.value() > kFormatVersion) {
+    return Status(ErrorCode::kUnsupported,
+                  "the data directory has dictionary format " + std::to_string(format.value()) +
+                      ", this version of the engine knows only up to " +
+                      std::to_string(kFormatVersion) + "; use the newer engine");
+  }
+  if (format.value() == 0) {
+    kv::WriteBatch batch;
+    batch.put(kv::kSystemFamily, format_key, make_number(kFormatVersion));
+    BASALT_TRY(database_.write(batch, kv::Durability::kSynced));
+  }
+  Result<std::uint64_t> next = get_number(database_, make_key(RecordType::kNextId), kFirstId);
+  if (!next.is_ok()) return next.take_status();
+  next_id_ = static_cast<std::uint32_t>(next.value());
+  return Status::ok();
+}
+
+Status Catalog::load_tables() {
+  return scan(database_, RecordType::kTable, [this](std::string_view name, std::string_view value) {
+    Result<TableDefinition> table = parse_definition(value);
+    if (!table.is_ok()) {
+      return Status(ErrorCode::kCorruption,
+                    "dictionary, table '" + std::string(name) + "': " + table.status().message());
+    }
+    if (table.value().name != name) return corrupt("a table name");
+    tables_.emplace(name, std::make_shared<const TableDefinition>(std::move(table.value())));
+    return Status::ok();
+  });
+}
+
+Status Catalog::load_dropped() {
+  return scan(database_, RecordType::kDroppedIndex,
+              [this](std::string_view key, std::string_view value) {
+                std::uint64_t family = 0;
+                if (key.size() != 4 || !consume_varint(value, family)) {
+                  return corrupt("a dropped index");
+                }
+                const DroppedIndex index{load_be32(key.data()), static_cast<kv::FamilyId>(family)};
+                dropped_.emplace(index.id, index);
+                return Status::ok();
+              });
+}
+
+TablePointer Catalog::find(std::string_view name) const {
+  const std::lock_guard guard(mutex_);
+  const auto found = tables_.find(name);
+  return found == tables_.end() ? nullptr : found->second;
+}
+
+std::vector<TablePointer> Catalog::all_tables() const {
+  const std::lock_guard guard(mutex_);
+  std::vector<TablePointer> tables;
+  tables.reserve(tables_.size());
+  for (const auto& [name, table] : tables_) tables.push_back(table);
+  return tables;
+}
+
+void Catalog::put_definition(const TableDefinition& table, kv::WriteBatch& batch) const {
+  std::string value;
+  append_definition(table, value);
+  batch.put(kv::kSystemFamily, make_key(RecordType::kTable) + table.name, value);
+}
+
+IndexId Catalog::allocate_ids(TableDefinition& table, kv::WriteBatch& batch) {
+  std::uint32_t next = next_id_;
+  if (table.id == 0) table.id = next++;
+  for (IndexDefinition& index : table.indexes) index.id = next++;
+  batch.put(kv::kSystemFamily, make_key(RecordType::kNextId), make_number(next));
+  return next;
+}
+
+void Catalog::queue_indexes(const TableDefinition& table, kv::WriteBatch& batch) {
+  for (const IndexDefinition& index : table.indexes) {
+    batch.put(kv::kSystemFamily, make_key(RecordType::kDroppedIndex, index.id),
+              make_number(index.family));
+    batch.remove(kv::kSystemFamily, make_key(RecordType::kStatistics, index.id));
+  }
+}
+
+Result<TablePointer> Catalog::create(TableDefinition table) {
+  const std::lock_guard guard(mutex_);
+  if (tables_.contains(table.name)) return exists_already(table.name);
+  table.id = 0;
+  kv::WriteBatch batch;
+  const std::uint32_t next = allocate_ids(table, batch);
+  put_definition(table, batch);
+  BASALT_FAILPOINT("catalog.create.before_write");
+  BASALT_TRY(database_.write(batch, kv::Durability::kSynced));
+  BASALT_FAILPOINT("catalog.create.after_write");
+  next_id_ = next;
+  auto pointer = std::make_shared<const TableDefinition>(std::move(table));
+  tables_[pointer->name] = pointer;
+  return TablePointer(pointer);
+}
+
+Status Catalog::drop(std::string_view name) {
+  const std::lock_guard guard(mutex_);
+  const auto found = tables_.find(name);
+  if (found == tables_.end()) return not_found(name);
+  const TableDefinition& table = *found->second;
+  kv::WriteBatch batch;
+  batch.remove(kv::kSystemFamily, make_key(RecordType::kTable) + table.name);
+  batch.remove(kv::kSystemFamily, make_key(RecordType::kAutoIncrement, table.id));
+  batch.remove(kv::kSystemFamily, make_key(RecordType::kHiddenRowId, table.id));
+  queue_indexes(table, batch);
+  BASALT_FAILPOINT("catalog.drop.before_write");
+  BASALT_TRY(database_.write(batch, kv::Durability::kSynced));
+  BASALT_FAILPOINT("catalog.drop.after_write");
+  for (const IndexDefinition& index : table.indexes) {
+    dropped_.emplace(index.id, DroppedIndex{index.id, index.family});
+  }
+  tables_.erase(found);
+  return Status::ok();
+}
+
+Status Catalog::rename(std::string_view from, std::string_view to) {
+  const std::lock_guard guard(mutex_);
+  const auto found = tables_.find(from);
+  if (found == tables_.end()) return not_found(from);
+  if (tables_.contains(to)) return exists_already(to);
+  TableDefinition renamed = *found->second;
+  renamed.name = to;
+  kv::WriteBatch batch;
+  batch.remove(kv::kSystemFamily, make_key(RecordType::kTable) + std::string(from));
+  put_definition(renamed, batch);
+  BASALT_FAILPOINT("catalog.rename.before_write");
+  BASALT_TRY(database_.write(batch, kv::Durability::kSynced));
+  BASALT_FAILPOINT("catalog.rename.after_write");
+  tables_.erase(found);
+  tables_[renamed.name] = std::make_shared<const TableDefinition>(renamed);
+  return Status::ok();
+}
+
+Result<TablePointer> Catalog::truncate(std::string_view name) {
+  const std::lock_guard guard(mutex_);
+  const auto found = tables_.find(name);
+  if (found == tables_.end()) return not_found(name);
+  const TablePointer old = found->second;
+  TableDefinition emptied = *old;
+  kv::WriteBatch batch;
+  const std::uint32_t next = allocate_ids(emptied, batch);
+  put_definition(emptied, batch);
+  batch.remove(kv::kSystemFamily, make_key(RecordType::kAutoIncrement, emptied.id));
+  queue_indexes(*old, batch);
+  BASALT_FAILPOINT("catalog.truncate.before_write");
+  BASALT_TRY(database_.write(batch, kv::Durability::kSynced));
+  BASALT_FAILPOINT("catalog.truncate.after_write");
+  next_id_ = next;
+  for (const IndexDefinition& index : old->indexes) {
+    dropped_.emplace(index.id, DroppedIndex{index.id, index.family});
+  }
+  found->second = std::make_shared<const TableDefinition>(std::move(emptied));
+  return TablePointer(found->second);
+}
+
+std::vector<DroppedIndex> Catalog::dropped_indexes() const {
+  const std::lock_guard guard(mutex_);
+  std::vector<DroppedIndex> indexes;
+  for (const auto& [id, index] : dropped_) indexes.push_back(index);
+  return indexes;
+}
+
+Status Catalog::forget_dropped(IndexId id) {
+  const std::lock_guard guard(mutex_);
+  kv::WriteBatch batch;
+  batch.remove(kv::kSystemFamily, make_key(RecordType::kDroppedIndex, id));
+  BASALT_TRY(database_.write(batch, kv::Durability::kSynced));
+  dropped_.erase(id);
+  return Status::ok();
+}
+
+Result<std::uint64_t> Catalog::counter_mark(TableId table, CounterKind kind) const {
+  return get_number(database_, make_key(record_type(kind), table), 0);
+}
+
+Status Catalog::store_counter_mark(TableId table, CounterKind kind, std::uint64_t mark,
+                                   kv::Durability durability) {
+  kv::WriteBatch batch;
+  batch.put(kv::kSystemFamily, make_key(record_type(kind), table), make_number(mark));
+  return database_.write(batch, durability);
+}
+
+std::optional<IndexStatistics> Catalog::statistics(IndexId index) const {
+  kv::PinnedValue value;
+  bool found = false;
+  const Status status = database_.get(
+      kv::kSystemFamily, make_key(RecordType::kStatistics, index), {}, value, found);
+  if (!status.is_ok() || !found) return std::nullopt;
+  std::string_view bytes = value.view();
+  IndexStatistics result;
+  std::uint64_t number = 0;
+  if (!consume_varint(bytes, result.entries)) return std::nullopt;
+  while (consume_varint(bytes, number)) result.distinct_prefixes.push_back(number);
+  if (!bytes.empty()) return std::nullopt;
+  return result;
+}
+
+Status Catalog::store_statistics(IndexId index, const IndexStatistics& statistics) {
+  std::string value;
+  append_varint(value, statistics.entries);
+  for (const std::uint64_t distinct : statistics.distinct_prefixes) append_varint(value, distinct);
+  kv::WriteBatch batch;
+  batch.put(kv::kSystemFamily, make_key(RecordType::kStatistics, index), value);
+  return database_.write(batch, kv::Durability::kBuffered);
+}
+
+}  // namespace basalt::catalog

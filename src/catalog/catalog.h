@@ -1,0 +1,100 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "catalog/definitions.h"
+#include "kv/database.h"
+
+// The dictionary: which tables and indexes exist.
+//
+// Purpose     Definitions by name, allocation of ids, and the small persistent facts that belong
+//             to a table: the marks of its counters and its index statistics.
+// Durability  Every change of a definition is one synced batch: after the call returns it
+//             survives a crash, and a crash inside it leaves all or nothing. Marks and statistics
+//             are buffered writes; the log keeps their order relative to row writes.
+// Threads     Safe from any thread. Definitions are immutable and shared.
+// Format      docs/formats/catalog.md.
+namespace basalt::catalog {
+
+using TablePointer = std::shared_ptr<const TableDefinition>;
+
+// An index whose table is gone and whose entries wait to be reclaimed.
+struct DroppedIndex {
+  IndexId id = 0;
+  kv::FamilyId family = 0;
+};
+
+// What the optimizer may know of an index without reading it.
+struct IndexStatistics {
+  std::uint64_t entries = 0;
+  // For each number of leading parts (own, then those of the primary key that follow): how many
+  // different values there are.
+  std::vector<std::uint64_t> distinct_prefixes;
+
+  bool operator==(const IndexStatistics&) const = default;
+};
+
+// The counters of a table whose values, once handed out, must not come again after a crash.
+enum class CounterKind : std::uint8_t { kAutoIncrement, kHiddenRowId };
+
+class Catalog {
+ public:
+  explicit Catalog(kv::Database& database) : database_(database) {}
+  Catalog(const Catalog&) = delete;
+  Catalog& operator=(const Catalog&) = delete;
+
+  // Reads the dictionary. To be called once, before anything else.
+  Status load();
+
+  // Null if there is no such table.
+  TablePointer find(std::string_view name) const;
+  std::vector<TablePointer> all_tables() const;
+
+  // Stores a new table; allocates its table id and index ids.
+  // kTableExists if the name is taken.
+  Result<TablePointer> create(TableDefinition table);
+  // Forgets the table and queues its indexes for reclaiming. kTableNotFound.
+  Status drop(std::string_view name);
+  // kTableNotFound, kTableExists.
+  Status rename(std::string_view from, std::string_view to);
+  // Gives the table new, empty indexes and queues the old ones for reclaiming; its auto-increment
+  // mark starts again. kTableNotFound.
+  Result<TablePointer> truncate(std::string_view name);
+
+  std::vector<DroppedIndex> dropped_indexes() const;
+  // To be called when an index's entries are gone.
+  Status forget_dropped(IndexId id);
+
+  // The smallest value of the counter that was never promised to anyone; zero if none was stored.
+  Result<std::uint64_t> counter_mark(TableId table, CounterKind kind) const;
+  Status store_counter_mark(TableId table, CounterKind kind, std::uint64_t mark,
+                            kv::Durability durability);
+
+  std::optional<IndexStatistics> statistics(IndexId index) const;
+  Status store_statistics(IndexId index, const IndexStatistics& statistics);
+
+ private:
+  void put_definition(const TableDefinition& table, kv::WriteBatch& batch) const;
+  void queue_indexes(const TableDefinition& table, kv::WriteBatch& batch);
+  IndexId allocate_ids(TableDefinition& table, kv::WriteBatch& batch);
+  Status load_tables();
+  Status load_dropped();
+  Status load_counters();
+
+  kv::Database& database_;
+  // Serializes changes, which write to the database while they hold it; readers of definitions
+  // wait for them, which only DDL and the opening of tables notice.
+  mutable std::mutex mutex_;
+  std::map<std::string, TablePointer, std::less<>> tables_;
+  std::map<IndexId, DroppedIndex> dropped_;
+  std::uint32_t next_id_ = 0;
+};
+
+}  // namespace basalt::catalog

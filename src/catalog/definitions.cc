@@ -1,0 +1,165 @@
+#include "catalog/definitions.h"
+
+#include "base/bytes.h"
+
+namespace basalt::catalog {
+namespace {
+
+constexpr std::uint8_t kFormatVersion = 1;
+// Bounds that only a damaged record exceeds; they keep a parser from allocating wildly.
+constexpr std::uint64_t kColumnsMax = 4096;
+constexpr std::uint64_t kIndexesMax = 128;
+constexpr std::uint64_t kPartsMax = 64;
+
+enum ColumnFlags : std::uint8_t { kNullable = 1, kStored = 2 };
+
+// Reads the stored form; the first failure sticks.
+class Parser {
+ public:
+  explicit Parser(std::string_view bytes) : rest_(bytes) {}
+
+  std::uint64_t number(std::uint64_t max) {
+    std::uint64_t value = 0;
+    if (!consume_varint(rest_, value) || value > max) failed_ = true;
+    return failed_ ? 0 : value;
+  }
+  std::uint32_t number32() { return static_cast<std::uint32_t>(number(UINT32_MAX)); }
+  bool flag() { return number(1) != 0; }
+  std::string text() {
+    std::string_view value;
+    if (!consume_length_prefixed(rest_, value)) failed_ = true;
+    return failed_ ? std::string() : std::string(value);
+  }
+  bool has_failed() const { return failed_; }
+  bool is_at_end() const { return rest_.empty(); }
+
+ private:
+  std::string_view rest_;
+  bool failed_ = false;
+};
+
+ColumnDefinition parse_column(Parser& parser) {
+  ColumnDefinition column;
+  column.name = parser.text();
+  column.kind = static_cast<codec::ColumnKind>(
+      parser.number(static_cast<std::uint64_t>(codec::ColumnKind::kBlob)));
+  column.record_length = parser.number32();
+  column.collation_id = static_cast<std::uint16_t>(parser.number(UINT16_MAX));
+  const std::uint64_t flags = parser.number(kNullable | kStored);
+  column.nullable = (flags & kNullable) != 0;
+  column.stored = (flags & kStored) != 0;
+  return column;
+}
+
+IndexDefinition parse_index(Parser& parser, std::size_t column_count) {
+  IndexDefinition index;
+  index.name = parser.text();
+  index.id = parser.number32();
+  index.family = parser.number32();
+  index.unique = parser.flag();
+  const std::uint64_t part_count = parser.number(kPartsMax);
+  for (std::uint64_t i = 0; i < part_count && !parser.has_failed(); ++i) {
+    KeyPartDefinition part;
+    part.column = static_cast<std::uint32_t>(parser.number(column_count - 1));
+    part.prefix_length = parser.number32();
+    part.descending = parser.flag();
+    part.tuple_length = parser.number32();
+    index.parts.push_back(part);
+  }
+  return index;
+}
+
+std::string difference_of(const ColumnDefinition& expected, const ColumnDefinition& actual) {
+  if (expected.name != actual.name) {
+    return "column '" + expected.name + "' is now called '" + actual.name + "'";
+  }
+  if (expected == actual) return {};
+  return "column '" + expected.name + "' has another type, length, collation or nullability";
+}
+
+std::string difference_of(const IndexDefinition& expected, const IndexDefinition& actual) {
+  if (expected.name != actual.name) {
+    return "index '" + expected.name + "' is now called '" + actual.name + "'";
+  }
+  if (expected.unique == actual.unique && expected.parts == actual.parts) return {};
+  return "index '" + expected.name + "' has other columns";
+}
+
+}  // namespace
+
+void append_definition(const TableDefinition& table, std::string& out) {
+  append_varint(out, kFormatVersion);
+  append_varint(out, table.id);
+  append_length_prefixed(out, table.name);
+  append_varint(out, table.schema_version);
+  append_varint(out, table.columns.size());
+  for (const ColumnDefinition& column : table.columns) {
+    append_length_prefixed(out, column.name);
+    append_varint(out, static_cast<std::uint64_t>(column.kind));
+    append_varint(out, column.record_length);
+    append_varint(out, column.collation_id);
+    append_varint(out, (column.nullable ? kNullable : 0) | (column.stored ? kStored : 0));
+  }
+  append_varint(out, table.indexes.size());
+  for (const IndexDefinition& index : table.indexes) {
+    append_length_prefixed(out, index.name);
+    append_varint(out, index.id);
+    append_varint(out, index.family);
+    append_varint(out, index.unique ? 1 : 0);
+    append_varint(out, index.parts.size());
+    for (const KeyPartDefinition& part : index.parts) {
+      append_varint(out, part.column);
+      append_varint(out, part.prefix_length);
+      append_varint(out, part.descending ? 1 : 0);
+      append_varint(out, part.tuple_length);
+    }
+  }
+}
+
+Result<TableDefinition> parse_definition(std::string_view bytes) {
+  Parser parser(bytes);
+  TableDefinition table;
+  const std::uint64_t version = parser.number(UINT8_MAX);
+  if (parser.has_failed() || version != kFormatVersion) {
+    return Status(ErrorCode::kCorruption,
+                  "table definition of unknown format version " + std::to_string(version));
+  }
+  table.id = parser.number32();
+  table.name = parser.text();
+  table.schema_version = parser.number32();
+  const std::uint64_t column_count = parser.number(kColumnsMax);
+  for (std::uint64_t i = 0; i < column_count && !parser.has_failed(); ++i) {
+    table.columns.push_back(parse_column(parser));
+  }
+  const std::uint64_t index_count = parser.number(kIndexesMax);
+  for (std::uint64_t i = 0; i < index_count && !parser.has_failed(); ++i) {
+    table.indexes.push_back(parse_index(parser, table.columns.size()));
+  }
+  if (parser.has_failed() || !parser.is_at_end() || table.columns.empty() ||
+      table.indexes.empty()) {
+    return Status(ErrorCode::kCorruption, "table definition does not decode");
+  }
+  return table;
+}
+
+std::string find_difference(const TableDefinition& expected, const TableDefinition& actual) {
+  if (expected.columns.size() != actual.columns.size()) {
+    return "the engine knows " + std::to_string(expected.columns.size()) +
+           " columns, the server " + std::to_string(actual.columns.size());
+  }
+  for (std::size_t i = 0; i < expected.columns.size(); ++i) {
+    std::string difference = difference_of(expected.columns[i], actual.columns[i]);
+    if (!difference.empty()) return difference;
+  }
+  if (expected.indexes.size() != actual.indexes.size()) {
+    return "the engine knows " + std::to_string(expected.indexes.size()) +
+           " indexes, the server " + std::to_string(actual.indexes.size());
+  }
+  for (std::size_t i = 0; i < expected.indexes.size(); ++i) {
+    std::string difference = difference_of(expected.indexes[i], actual.indexes[i]);
+    if (!difference.empty()) return difference;
+  }
+  return {};
+}
+
+}  // namespace basalt::catalog

@@ -1,0 +1,70 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "codec/layout.h"
+
+// What the dictionary knows of a table. Plain values; the stored form is in
+// docs/formats/catalog.md.
+namespace basalt::catalog {
+
+using TableId = std::uint32_t;
+using IndexId = std::uint32_t;
+
+struct ColumnDefinition {
+  std::string name;
+  codec::ColumnKind kind = codec::ColumnKind::kOrderedBytes;
+  std::uint32_t record_length = 0;  // as ColumnLayout::record_length
+  std::uint16_t collation_id = 0;   // the server's number; 0: none
+  bool nullable = false;
+  bool stored = true;
+
+  bool operator==(const ColumnDefinition&) const = default;
+};
+
+struct KeyPartDefinition {
+  std::uint32_t column = 0;
+  std::uint32_t prefix_length = 0;  // in characters; 0: the whole column
+  bool descending = false;
+  // Bytes of the part's data in the server's search keys, without null byte and length bytes.
+  std::uint32_t tuple_length = 0;
+
+  bool operator==(const KeyPartDefinition&) const = default;
+};
+
+struct IndexDefinition {
+  std::string name;
+  IndexId id = 0;            // unique in the database, never used again
+  std::uint32_t family = 0;  // column family that holds the entries
+  bool unique = false;
+  std::vector<KeyPartDefinition> parts;
+
+  bool operator==(const IndexDefinition&) const = default;
+};
+
+struct TableDefinition {
+  TableId id = 0;
+  std::string name;  // "database/table" as the server names files
+  // Counts definition changes; stored with every row, so that old rows stay readable.
+  std::uint32_t schema_version = 1;
+  std::vector<ColumnDefinition> columns;
+  // The primary key, or a hidden one without parts, is always the first.
+  std::vector<IndexDefinition> indexes;
+
+  bool has_hidden_key() const { return indexes.front().parts.empty(); }
+  bool operator==(const TableDefinition&) const = default;
+};
+
+// Appends the stored form of `table` to `out`.
+void append_definition(const TableDefinition& table, std::string& out);
+// kCorruption if `bytes` is not exactly one definition; nothing is read out of bounds.
+Result<TableDefinition> parse_definition(std::string_view bytes);
+
+// The first difference that makes `actual`, made from what the server believes, unusable with
+// the stored `expected`; empty if there is none. Ids are not compared.
+std::string find_difference(const TableDefinition& expected, const TableDefinition& actual);
+
+}  // namespace basalt::catalog

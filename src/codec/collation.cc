@@ -1,0 +1,48 @@
+#include "codec/collation.h"
+
+#include <algorithm>
+
+#include "base/assert.h"
+
+namespace basalt::codec {
+
+namespace {
+
+class BinaryCollation final : public Collation {
+ public:
+  BinaryCollation()
+      : Collation({.id = 63,
+                   .weight_width = 1,
+                   .space_weight = 0x20,
+                   .pads_with_space = false,
+                   .bytes_are_weights = true}) {}
+
+  std::size_t prefix_bytes(std::string_view value, std::size_t characters) const override {
+    return std::min(value.size(), characters);
+  }
+  void append_weights(std::string_view value, std::string& out) const override {
+    out.append(value);
+  }
+};
+
+}  // namespace
+
+// The rules on which decoding rests: a violation would store keys that cannot be read.
+Collation::Collation(const Traits& traits) : traits_(traits) {
+  BASALT_ASSERT(traits.weight_width >= 1 && traits.weight_width <= 3);
+  BASALT_ASSERT(traits.space_weight < 1u << 22);
+  BASALT_ASSERT(traits.weight_width > 1 || traits.space_weight <= 0xFF);
+  BASALT_ASSERT(!traits.pads_with_space || traits.space_weight != 0);
+  BASALT_ASSERT(traits.space.size() == 1 || traits.space.size() == 2 || traits.space.size() == 4);
+  BASALT_ASSERT(!traits.bytes_are_weights ||
+                (traits.space_weight == 0x20 && traits.space == " "));
+}
+
+Collation::~Collation() = default;
+
+const Collation& binary_collation() {
+  static const BinaryCollation collation;
+  return collation;
+}
+
+}  // namespace basalt::codec

@@ -1,0 +1,81 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codec/internal/cursor.h"
+#include "codec/internal/record_field.h"
+#include "codec/internal/string_key.h"
+#include "codec/layout.h"
+
+// One part of a key: encoding it, skipping over it, and getting the column back.
+//
+// Format      docs/formats/keys.md; frozen.
+// Threads     Pure functions, apart from a scratch buffer per thread for weights.
+namespace basalt::codec {
+
+struct KeyPart {
+  enum class Code : std::uint8_t { kSigned, kUnsigned, kFloat, kDouble, kBytes, kString };
+  // What the restore section holds for the part, if it is not NULL.
+  enum class Restore : std::uint8_t {
+    kNone,            // nothing: the key gives the value back
+    kTrailingSpaces,  // the number of spaces that the key lost, as a varint
+    kFull,            // the value, with its length as a varint
+    kNumber,          // the bytes of the record
+    kNever,           // nothing: the column cannot be given back
+  };
+
+  Code code = Code::kBytes;
+  Restore restore = Restore::kNone;
+  ColumnKind kind = ColumnKind::kOrderedBytes;
+  bool nullable = false;
+  std::uint8_t mask = 0;  // 0xFF: descending
+  std::uint8_t null_mask = 0;
+  std::uint8_t length_bytes = 0;
+  bool counts_bytes = true;      // prefix_length counts bytes, not characters
+  bool bytes_are_units = true;   // no weights needed
+  std::uint32_t column = 0;
+  std::uint32_t record_offset = 0;
+  std::uint32_t record_length = 0;
+  std::uint32_t null_offset = 0;
+  std::uint32_t prefix_length = 0;  // 0: whole column
+  std::uint32_t tuple_length = 0;
+  std::uint32_t width = 0;  // bytes in the key without null byte; 0: a string
+  StringForm form;
+  Space space;
+  const Collation* collation = nullptr;
+
+  bool is_fixed() const { return width != 0 && !nullable; }
+  bool has_restore_item() const { return restore != Restore::kNone && restore != Restore::kNever; }
+};
+
+KeyPart make_key_part(const TableLayout& table, const KeyPartLayout& layout);
+std::vector<KeyPart> make_key_parts(const TableLayout& table, const IndexLayout& index);
+// The part that holds a hidden row id. It has no column.
+KeyPart make_row_id_part();
+
+inline bool is_null(const KeyPart& part, const std::uint8_t* record) {
+  return part.nullable && is_null(record, part.null_offset, part.null_mask);
+}
+
+// Appends the encoding of the part's column.
+void append_part(const KeyPart& part, const std::uint8_t* record, std::string& out);
+// The same from a key tuple; returns where the next part begins.
+const std::uint8_t* append_tuple_part(const KeyPart& part, const std::uint8_t* tuple,
+                                      std::string& out);
+// Appends the part's item of the restore section.
+void append_restore_item(const KeyPart& part, const std::uint8_t* record, std::string& out);
+
+// Moves `key` past the part and tells whether it is NULL.
+Fault skip_part(const KeyPart& part, Cursor& key, bool& null);
+// Moves `restore` past the item of a part that is not NULL.
+Fault skip_restore_item(const KeyPart& part, Cursor& restore);
+// Unpacks the part's column, null bit included, and moves both cursors past it.
+Fault read_part(const KeyPart& part, Cursor& key, Cursor& restore, std::uint8_t* record);
+
+// The number of leading parts in which two keys agree, from after the index id on.
+std::size_t count_common_parts(const std::vector<KeyPart>& parts, Cursor a, Cursor b);
+
+}  // namespace basalt::codec

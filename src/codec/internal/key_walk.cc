@@ -1,0 +1,83 @@
+#include "codec/internal/key_walk.h"
+
+#include "base/bytes.h"
+
+namespace basalt::codec {
+
+using Action = ReadPlan::KeyStep::Action;
+
+bool gives_wanted(const KeyPart& part, const ColumnSet& wanted) {
+  return part.restore != KeyPart::Restore::kNever && wanted.test(part.column);
+}
+
+bool gives_any(const std::vector<KeyPart>& parts, const ColumnSet& wanted) {
+  for (const KeyPart& part : parts)
+    if (gives_wanted(part, wanted)) return true;
+  return false;
+}
+
+std::size_t parts_to_walk(const std::vector<KeyPart>& parts, const ColumnSet& wanted) {
+  std::size_t count = parts.size();
+  while (count > 0 && !parts[count - 1].has_restore_item() &&
+         !gives_wanted(parts[count - 1], wanted))
+    --count;
+  return count;
+}
+
+void plan_parts(const std::vector<KeyPart>& parts, std::size_t count, const ColumnSet& wanted,
+                std::vector<ReadPlan::KeyStep>& steps) {
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const KeyPart& part = parts[i];
+    if (gives_wanted(part, wanted)) {
+      steps.push_back({Action::kReadPart, i});
+    } else if (!part.is_fixed() || part.has_restore_item()) {
+      steps.push_back({Action::kSkipPart, i});
+    } else if (!steps.empty() && steps.back().action == Action::kSkipBytes) {
+      steps.back().argument += part.width;
+    } else {
+      steps.push_back({Action::kSkipBytes, part.width});
+    }
+  }
+}
+
+Fault walk_parts(const std::vector<KeyPart>& parts, const std::vector<ReadPlan::KeyStep>& steps,
+                 Cursor& key, Cursor& restore, std::uint8_t* record) {
+  for (const ReadPlan::KeyStep& step : steps) {
+    bool null = false;
+    switch (step.action) {
+      case Action::kSkipBytes:
+        if (key.left() < step.argument) return "key ends inside a part";
+        key.at += step.argument;
+        break;
+      case Action::kSkipPart:
+        if (const Fault fault = skip_part(parts[step.argument], key, null)) return fault;
+        if (null) break;
+        if (const Fault fault = skip_restore_item(parts[step.argument], restore)) return fault;
+        break;
+      case Action::kReadPart:
+        if (const Fault fault = read_part(parts[step.argument], key, restore, record))
+          return fault;
+        break;
+    }
+  }
+  return nullptr;
+}
+
+Fault skip_parts(const std::vector<KeyPart>& parts, Cursor& key, bool& any_null) {
+  any_null = false;
+  for (const KeyPart& part : parts) {
+    bool null = false;
+    if (const Fault fault = skip_part(part, key, null)) return fault;
+    any_null |= null;
+  }
+  return nullptr;
+}
+
+Fault open_key(std::string_view key, std::uint32_t index_id, Cursor& rest) {
+  if (key.size() < kIndexIdSize) return "key is shorter than an index id";
+  if (load_be32(key.data()) != index_id) return "key belongs to another index";
+  rest = Cursor(key.substr(kIndexIdSize));
+  return nullptr;
+}
+
+}  // namespace basalt::codec

@@ -1,0 +1,137 @@
+#include "codec/primary_codec.h"
+
+#include <utility>
+#include <vector>
+
+#include "base/assert.h"
+#include "base/bytes.h"
+#include "codec/internal/key_part.h"
+#include "codec/internal/key_walk.h"
+#include "codec/internal/row_format.h"
+
+namespace basalt::codec {
+
+namespace {
+
+constexpr std::size_t kRowIdKeySize = kIndexIdSize + sizeof(std::uint64_t);
+
+// The parts of a primary key. What the key alone, or with a count of spaces, does not give back
+// is a column of the row.
+std::vector<KeyPart> make_primary_parts(const TableLayout& table, const IndexLayout& primary) {
+  std::vector<KeyPart> parts = make_key_parts(table, primary);
+  for (KeyPart& part : parts) {
+    BASALT_ASSERT(!part.nullable);
+    if (part.restore == KeyPart::Restore::kFull || part.restore == KeyPart::Restore::kNumber)
+      part.restore = KeyPart::Restore::kNever;
+  }
+  return parts;
+}
+
+ColumnSet columns_given_by(const std::vector<KeyPart>& parts, std::size_t columns) {
+  ColumnSet given(columns);
+  for (const KeyPart& part : parts)
+    if (part.restore != KeyPart::Restore::kNever) given.set(part.column);
+  return given;
+}
+
+bool any_restore_item(const std::vector<KeyPart>& parts) {
+  for (const KeyPart& part : parts)
+    if (part.has_restore_item()) return true;
+  return false;
+}
+
+}  // namespace
+
+struct PrimaryCodec::State {
+  State(const TableLayout& table, const IndexLayout& primary)
+      : index_id(primary.index_id),
+        parts(make_primary_parts(table, primary)),
+        has_restore(any_restore_item(parts)),
+        row(table, columns_given_by(parts, table.columns.size()), has_restore) {}
+
+  std::uint32_t index_id;
+  std::vector<KeyPart> parts;  // none: hidden row id
+  bool has_restore;            // rows end with a restore section
+  RowFormat row;
+};
+
+PrimaryCodec::PrimaryCodec(const TableLayout& table, IndexLayout primary)
+    : state_(std::make_unique<const State>(table, primary)) {}
+PrimaryCodec::~PrimaryCodec() = default;
+PrimaryCodec::PrimaryCodec(PrimaryCodec&&) noexcept = default;
+PrimaryCodec& PrimaryCodec::operator=(PrimaryCodec&&) noexcept = default;
+
+std::uint32_t PrimaryCodec::index_id() const { return state_->index_id; }
+bool PrimaryCodec::has_hidden_key() const { return state_->parts.empty(); }
+std::size_t PrimaryCodec::part_count() const { return state_->parts.size(); }
+
+void PrimaryCodec::make_key(const std::uint8_t* record, std::uint64_t hidden_row_id,
+                            std::string& key) const {
+  key.clear();
+  append_be32(key, state_->index_id);
+  if (state_->parts.empty()) append_be64(key, hidden_row_id);
+  for (const KeyPart& part : state_->parts) append_part(part, record, key);
+}
+
+void PrimaryCodec::make_row(const std::uint8_t* record, std::uint32_t schema_version,
+                            std::string& row) const {
+  state_->row.make(record, schema_version, row);
+  if (!state_->has_restore) return;
+  for (const KeyPart& part : state_->parts) append_restore_item(part, record, row);
+}
+
+ReadPlan PrimaryCodec::plan(const ColumnSet& wanted) const {
+  ReadPlan plan;
+  state_->row.plan(wanted, plan.row);
+  if (!gives_any(state_->parts, wanted)) return plan;
+  const std::size_t count = parts_to_walk(state_->parts, wanted);
+  plan_parts(state_->parts, count, wanted, plan.own);
+  plan.walks_key = count == state_->parts.size();
+  return plan;
+}
+
+Status PrimaryCodec::read(std::string_view key, std::string_view row, const ReadPlan& plan,
+                          std::uint8_t* record) const {
+  const bool needs_restore = state_->has_restore && !plan.own.empty();
+  Cursor restore;
+  if (needs_restore || !plan.row.empty()) {
+    const Fault fault = state_->row.read(row, plan.row, record, restore);
+    if (fault != nullptr) return to_status(fault);
+  }
+  if (plan.own.empty()) return Status::ok();
+  Cursor rest;
+  if (const Fault fault = open_key(key, state_->index_id, rest)) return to_status(fault);
+  const Fault fault = walk_parts(state_->parts, plan.own, rest, restore, record);
+  if (fault != nullptr) return to_status(fault);
+  if (plan.walks_key && rest.left() != 0) return to_status("bytes follow the end of a key");
+  if (needs_restore && restore.left() != 0) return to_status("bytes follow the end of a row");
+  return Status::ok();
+}
+
+void PrimaryCodec::make_search_prefix(const std::uint8_t* tuple, std::size_t part_count,
+                                      std::string& key) const {
+  BASALT_ASSERT(part_count <= state_->parts.size());
+  key.clear();
+  append_be32(key, state_->index_id);
+  for (std::size_t i = 0; i < part_count; ++i)
+    tuple = append_tuple_part(state_->parts[i], tuple, key);
+}
+
+std::size_t PrimaryCodec::common_parts(std::string_view key_a, std::string_view key_b) const {
+  Cursor a;
+  Cursor b;
+  if (open_key(key_a, state_->index_id, a) != nullptr ||
+      open_key(key_b, state_->index_id, b) != nullptr)
+    return 0;
+  return count_common_parts(state_->parts, a, b);
+}
+
+std::uint64_t PrimaryCodec::hidden_row_id(std::string_view key) {
+  return key.size() == kRowIdKeySize ? load_be64(key.data() + kIndexIdSize) : 0;
+}
+
+Status PrimaryCodec::schema_version(std::string_view row, std::uint32_t& version) {
+  return to_status(RowFormat::schema_version(row, version));
+}
+
+}  // namespace basalt::codec

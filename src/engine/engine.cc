@@ -1,0 +1,122 @@
+#include "engine/engine.h"
+
+#include "base/log.h"
+
+namespace basalt::engine {
+
+Result<std::unique_ptr<Engine>> Engine::start(const kv::DatabaseOptions& options,
+                                              const lock::LockManager::Options& lock_options,
+                                              lock::WaitObserver* observer) {
+  std::unique_ptr<Engine> engine(new Engine);
+  Result<std::unique_ptr<kv::Database>> database = kv::Database::open(options);
+  if (!database.is_ok()) return database.take_status();
+  engine->database_ = std::move(database.value());
+  engine->catalog_ = std::make_unique<catalog::Catalog>(*engine->database_);
+  BASALT_TRY(engine->catalog_->load());
+  engine->locks_ = std::make_unique<lock::LockManager>(lock_options, observer);
+  engine->transactions_ =
+      std::make_unique<txn::TransactionManager>(*engine->database_, *engine->locks_);
+  BASALT_TRY(engine->transactions_->recover());
+  engine->worker_ = std::make_unique<maintenance::Worker>(*engine->database_, *engine->catalog_);
+  return engine;
+}
+
+Engine::~Engine() {
+  worker_.reset();
+  for (auto& [id, shared] : shared_tables_) {
+    for (table::Counter* counter : {&shared.state->auto_increment, &shared.state->hidden_row_id}) {
+      const Status status = counter->save();
+      if (!status.is_ok()) {
+        log_message(LogLevel::kWarning,
+                    "a counter could not be saved, some values will be skipped: " +
+                        status.message());
+      }
+    }
+  }
+  shared_tables_.clear();
+  transactions_.reset();
+  if (database_ != nullptr) {
+    const Status status = database_->sync_log();
+    if (!status.is_ok()) log_message(LogLevel::kError, "last log sync: " + status.message());
+  }
+}
+
+// Requires mutex_.
+SharedTable& Engine::shared_table(const catalog::TablePointer& definition) {
+  SharedTable& shared = shared_tables_[definition->id];
+  if (!shared.state) {
+    shared.state = std::make_shared<table::TableState>(*catalog_, definition->id);
+  }
+  if (!shared.statistics) {
+    shared.statistics =
+        std::make_shared<stats::TableStatistics>(*database_, *catalog_, definition);
+  }
+  return shared;
+}
+
+Result<std::shared_ptr<table::Table>> Engine::open_table(
+    std::string_view name, const catalog::TableDefinition& expected,
+    const codec::TableLayout& layout, const table::AutoIncrementSource& auto_increment) {
+  const catalog::TablePointer definition = catalog_->find(name);
+  if (definition == nullptr) {
+    return Status(ErrorCode::kTableNotFound,
+                  "table '" + std::string(name) + "' does not exist in the engine");
+  }
+  const std::string difference = catalog::find_difference(*definition, expected);
+  if (!difference.empty()) {
+    return Status(ErrorCode::kDefinitionMismatch, "table '" + std::string(name) + "': " +
+                                                      difference +
+                                                      "; restore the matching .frm file");
+  }
+  const std::lock_guard guard(mutex_);
+  SharedTable& shared = shared_table(definition);
+  auto opened = std::make_shared<table::Table>(definition, layout, shared.state);
+  if (!shared.counters_loaded) {
+    BASALT_TRY(table::load_counters(*database_, *opened, auto_increment));
+    shared.counters_loaded = true;
+  }
+  return opened;
+}
+
+std::shared_ptr<stats::TableStatistics> Engine::statistics(
+    const catalog::TablePointer& definition) {
+  const std::lock_guard guard(mutex_);
+  return shared_table(definition).statistics;
+}
+
+Status Engine::create_table(catalog::TableDefinition definition,
+                            std::uint64_t auto_increment_start) {
+  Result<catalog::TablePointer> created = catalog_->create(std::move(definition));
+  if (!created.is_ok()) return created.take_status();
+  if (auto_increment_start <= 1) return Status::ok();
+  return catalog_->store_counter_mark(created.value()->id, catalog::CounterKind::kAutoIncrement,
+                                      auto_increment_start, kv::Durability::kSynced);
+}
+
+Status Engine::drop_table(std::string_view name) {
+  const catalog::TablePointer definition = catalog_->find(name);
+  BASALT_TRY(catalog_->drop(name));
+  if (definition != nullptr) {
+    const std::lock_guard guard(mutex_);
+    shared_tables_.erase(definition->id);
+  }
+  worker_->wake();
+  return Status::ok();
+}
+
+Status Engine::rename_table(std::string_view from, std::string_view to) {
+  return catalog_->rename(from, to);
+}
+
+Status Engine::truncate_table(std::string_view name) {
+  Result<catalog::TablePointer> emptied = catalog_->truncate(name);
+  if (!emptied.is_ok()) return emptied.take_status();
+  {
+    const std::lock_guard guard(mutex_);
+    shared_tables_.erase(emptied.value()->id);
+  }
+  worker_->wake();
+  return Status::ok();
+}
+
+}  // namespace basalt::engine

@@ -1,0 +1,73 @@
+#pragma once
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "catalog/catalog.h"
+#include "kv/database.h"
+#include "lock/lock_manager.h"
+#include "maintenance/worker.h"
+#include "stats/table_statistics.h"
+#include "table/state_loader.h"
+#include "table/table.h"
+#include "txn/transaction_manager.h"
+
+// The composition root: builds all parts in order, hands them out by reference, tears them down
+// in reverse. Two engines in one process do not know of each other.
+namespace basalt::engine {
+
+// What all sessions share of one table, kept while the engine runs.
+struct SharedTable {
+  std::shared_ptr<table::TableState> state;
+  std::shared_ptr<stats::TableStatistics> statistics;
+  // Whether the counters were set from the stored rows.
+  bool counters_loaded = false;
+};
+
+class Engine {
+ public:
+  // Opens the database, recovers prepared transactions and starts the background work.
+  // `observer` may be null and outlives the engine.
+  static Result<std::unique_ptr<Engine>> start(const kv::DatabaseOptions& options,
+                                               const lock::LockManager::Options& lock_options,
+                                               lock::WaitObserver* observer);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  kv::Database& database() { return *database_; }
+  catalog::Catalog& catalog() { return *catalog_; }
+  lock::LockManager& locks() { return *locks_; }
+  txn::TransactionManager& transactions() { return *transactions_; }
+  maintenance::Worker& worker() { return *worker_; }
+
+  // Opens the stored table `name` with the server's record layout. `expected` is what the server
+  // believes the definition to be. kTableNotFound, kDefinitionMismatch.
+  Result<std::shared_ptr<table::Table>> open_table(
+      std::string_view name, const catalog::TableDefinition& expected,
+      const codec::TableLayout& layout, const table::AutoIncrementSource& auto_increment);
+  std::shared_ptr<stats::TableStatistics> statistics(const catalog::TablePointer& definition);
+
+  // Catalog changes, with what else must follow them.
+  Status create_table(catalog::TableDefinition definition, std::uint64_t auto_increment_start);
+  Status drop_table(std::string_view name);
+  Status rename_table(std::string_view from, std::string_view to);
+  Status truncate_table(std::string_view name);
+
+ private:
+  Engine() = default;
+  SharedTable& shared_table(const catalog::TablePointer& definition);
+
+  std::unique_ptr<kv::Database> database_;
+  std::unique_ptr<catalog::Catalog> catalog_;
+  std::unique_ptr<lock::LockManager> locks_;
+  std::unique_ptr<txn::TransactionManager> transactions_;
+  std::unique_ptr<maintenance::Worker> worker_;
+  std::mutex mutex_;
+  std::map<catalog::TableId, SharedTable> shared_tables_;  // guarded by mutex_
+};
+
+}  // namespace basalt::engine

@@ -1,0 +1,209 @@
+#include "kv/database.h"
+
+#include <rocksdb/convenience.h>
+#include <rocksdb/db.h>
+#include <rocksdb/slice.h>
+#include <rocksdb/utilities/checkpoint.h>
+#include <rocksdb/utilities/transaction_db.h>
+
+#include "base/log.h"
+#include "kv/rocksdb_access.h"
+#include "kv/rocksdb_options.h"
+#include "kv/status_conversion.h"
+
+namespace basalt::kv {
+namespace {
+
+constexpr std::string_view kSystemFamilyName = "__system__";
+
+std::string_view view_of(const rdb::Slice& slice) { return {slice.data(), slice.size()}; }
+
+rdb::Range range_of(const KeyRange& range) {
+  return {slice_of(range.lower), slice_of(range.upper)};
+}
+
+}  // namespace
+
+PinnedValue::PinnedValue() : slice_(new rdb::PinnableSlice) {}
+PinnedValue::~PinnedValue() = default;
+PinnedValue::PinnedValue(PinnedValue&&) noexcept = default;
+PinnedValue& PinnedValue::operator=(PinnedValue&&) noexcept = default;
+std::string_view PinnedValue::view() const { return {slice_->data(), slice_->size()}; }
+void PinnedValue::reset() { slice_->Reset(); }
+
+Snapshot::~Snapshot() { db_.ReleaseSnapshot(handle_); }
+std::uint64_t Snapshot::sequence() const { return handle_->GetSequenceNumber(); }
+
+WriteBatch::WriteBatch() = default;
+WriteBatch::~WriteBatch() = default;
+WriteBatch::WriteBatch(WriteBatch&&) noexcept = default;
+WriteBatch& WriteBatch::operator=(WriteBatch&&) noexcept = default;
+
+void WriteBatch::put(FamilyId family, std::string_view key, std::string_view value) {
+  changes_.push_back({family, true, std::string(key), std::string(value)});
+}
+
+void WriteBatch::remove(FamilyId family, std::string_view key) {
+  changes_.push_back({family, false, std::string(key), std::string()});
+}
+
+bool WriteBatch::is_empty() const { return changes_.empty(); }
+
+Iterator::Iterator(std::unique_ptr<rdb::Iterator> iterator, std::unique_ptr<IteratorBounds> bounds)
+    : iterator_(std::move(iterator)), bounds_(std::move(bounds)) {}
+Iterator::~Iterator() { iterator_.reset(); }
+Iterator::Iterator(Iterator&&) noexcept = default;
+Iterator& Iterator::operator=(Iterator&&) noexcept = default;
+
+void Iterator::seek(std::string_view key) { iterator_->Seek(slice_of(key)); }
+void Iterator::seek_for_previous(std::string_view key) { iterator_->SeekForPrev(slice_of(key)); }
+void Iterator::seek_to_first() { iterator_->SeekToFirst(); }
+void Iterator::seek_to_last() { iterator_->SeekToLast(); }
+void Iterator::next() { iterator_->Next(); }
+void Iterator::previous() { iterator_->Prev(); }
+bool Iterator::is_valid() const { return iterator_->Valid(); }
+std::string_view Iterator::key() const { return view_of(iterator_->key()); }
+std::string_view Iterator::value() const { return view_of(iterator_->value()); }
+Status Iterator::status() const { return from_rocksdb(iterator_->status()); }
+
+Database::Database(DatabaseOptions options) : options_(std::move(options)) {}
+
+Result<std::unique_ptr<Database>> Database::open(const DatabaseOptions& options) {
+  std::unique_ptr<Database> database(new Database(with_machine_defaults(options)));
+  BASALT_TRY(database->open_families());
+  return database;
+}
+
+Status Database::open_families() {
+  const rdb::DBOptions db_options = make_db_options(options_);
+  std::vector<rdb::ColumnFamilyDescriptor> descriptors;
+  descriptors.emplace_back(rdb::kDefaultColumnFamilyName, make_table_family_options(options_));
+  descriptors.emplace_back(std::string(kSystemFamilyName), make_system_family_options(options_));
+
+  rdb::TransactionDBOptions transaction_options;
+  // Row locks are ours (lock/); RocksDB's own would only cost.
+  transaction_options.skip_concurrency_control = true;
+  transaction_options.write_policy = rdb::TxnDBWritePolicy::WRITE_COMMITTED;
+  return from_rocksdb(rdb::TransactionDB::Open(db_options, transaction_options,
+                                               options_.directory, descriptors, &families_, &db_));
+}
+
+Database::~Database() {
+  if (db_ == nullptr) return;
+  for (rdb::ColumnFamilyHandle* family : families_) {
+    from_rocksdb(db_->DestroyColumnFamilyHandle(family)).ignore("the database closes anyway");
+  }
+  const Status status = from_rocksdb(db_->Close());
+  if (!status.is_ok()) log_message(LogLevel::kWarning, "closing RocksDB: " + status.message());
+  delete db_;
+}
+
+rdb::TransactionDB& Database::rocksdb() { return *db_; }
+
+rdb::ColumnFamilyHandle* Database::family_handle(FamilyId family) const {
+  BASALT_DEBUG_ASSERT(family < families_.size());
+  return families_[family];
+}
+
+Status Database::get(FamilyId family, std::string_view key, const ReadView& view,
+                     PinnedValue& value, bool& found) {
+  value.reset();
+  const rdb::Status status = db_->GetBaseDB()->Get(make_read_options(view, nullptr),
+                                                   family_handle(family), slice_of(key), &value.slice());
+  found = status.ok();
+  return status.IsNotFound() ? Status::ok() : from_rocksdb(status);
+}
+
+Iterator Database::new_iterator(FamilyId family, const ReadView& view, KeyRange range) {
+  auto bounds = std::make_unique<IteratorBounds>(std::move(range));
+  const rdb::ReadOptions options = make_read_options(view, bounds.get());
+  std::unique_ptr<rdb::Iterator> iterator(
+      db_->GetBaseDB()->NewIterator(options, family_handle(family)));
+  return Iterator(std::move(iterator), std::move(bounds));
+}
+
+std::unique_ptr<Snapshot> Database::take_snapshot() {
+  return std::make_unique<Snapshot>(*db_, db_->GetSnapshot());
+}
+
+Status Database::write(const WriteBatch& batch, Durability durability) {
+  rdb::WriteBatch changes;
+  for (const WriteBatch::Change& change : batch.changes_) {
+    rdb::ColumnFamilyHandle* family = family_handle(change.family);
+    BASALT_TRY(from_rocksdb(change.is_put ? changes.Put(family, change.key, change.value)
+                                          : changes.Delete(family, change.key)));
+  }
+  rdb::WriteOptions options;
+  options.sync = durability == Durability::kSynced;
+  return from_rocksdb(db_->GetBaseDB()->Write(options, &changes));
+}
+
+Status Database::sync_log() { return from_rocksdb(db_->FlushWAL(true)); }
+
+Status Database::flush() {
+  return from_rocksdb(db_->Flush(rdb::FlushOptions(), families_));
+}
+
+Status Database::compact(FamilyId family, const KeyRange& range) {
+  rdb::CompactRangeOptions options;
+  options.bottommost_level_compaction = rdb::BottommostLevelCompaction::kForceOptimized;
+  const rdb::Slice lower = slice_of(range.lower);
+  const rdb::Slice upper = slice_of(range.upper);
+  return from_rocksdb(db_->CompactRange(options, family_handle(family),
+                                        range.lower.empty() ? nullptr : &lower,
+                                        range.upper.empty() ? nullptr : &upper));
+}
+
+Status Database::reclaim(FamilyId family, const KeyRange& range) {
+  const rdb::Range dropped = range_of(range);
+  rdb::RangeOpt whole_files(dropped.start, dropped.limit);
+  BASALT_TRY(from_rocksdb(rdb::DeleteFilesInRanges(db_->GetBaseDB(), family_handle(family),
+                                                   &whole_files, 1, false)));
+  return from_rocksdb(db_->GetBaseDB()->DeleteRange(rdb::WriteOptions(), family_handle(family),
+                                                    dropped.start, dropped.limit));
+}
+
+RangeSize Database::estimate(FamilyId family, const KeyRange& range) {
+  RangeSize result;
+  const rdb::Range bounds = range_of(range);
+  rdb::SizeApproximationOptions options;
+  options.include_files = true;
+  options.include_memtables = false;
+  db_->GetApproximateSizes(options, family_handle(family), &bounds, 1, &result.bytes);
+  db_->GetApproximateMemTableStats(family_handle(family), bounds, &result.memtable_entries,
+                                   &result.memtable_bytes);
+  return result;
+}
+
+double Database::average_entry_bytes(FamilyId family) {
+  std::uint64_t live_bytes = 0;
+  rdb::TablePropertiesCollection files;
+  if (!db_->GetPropertiesOfAllTables(family_handle(family), &files).ok()) return 0;
+  std::uint64_t entries = 0;
+  for (const auto& [name, properties] : files) {
+    live_bytes += properties->data_size + properties->index_size + properties->filter_size;
+    entries += properties->num_entries;
+  }
+  return entries == 0 ? 0 : static_cast<double>(live_bytes) / static_cast<double>(entries);
+}
+
+Status Database::create_checkpoint(const std::string& directory) {
+  rdb::Checkpoint* checkpoint = nullptr;
+  BASALT_TRY(from_rocksdb(rdb::Checkpoint::Create(db_, &checkpoint)));
+  const std::unique_ptr<rdb::Checkpoint> owner(checkpoint);
+  return from_rocksdb(checkpoint->CreateCheckpoint(directory));
+}
+
+std::string Database::property(FamilyId family, std::string_view name) {
+  std::string value;
+  if (!db_->GetProperty(family_handle(family), slice_of(name), &value)) value.clear();
+  return value;
+}
+
+std::vector<std::string> Database::family_names() const {
+  std::vector<std::string> names;
+  for (rdb::ColumnFamilyHandle* family : families_) names.push_back(family->GetName());
+  return names;
+}
+
+}  // namespace basalt::kv

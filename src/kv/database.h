@@ -1,0 +1,181 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "kv/options.h"
+#include "kv/rocksdb_fwd.h"
+
+// The door to RocksDB: an ordered, durable, multi-version map of byte strings.
+//
+// Purpose     Open and close the library, name its column families, read, iterate, write
+//             atomically, and estimate sizes, without showing RocksDB's types to other layers.
+// Errors      kIoError, kNoSpace and kCorruption with the file and cause as RocksDB names them.
+// Threads     Database is safe from any thread. Iterator, PinnedValue and WriteBatch belong to
+//             one thread at a time.
+namespace basalt::kv {
+
+// A column family, by its position in the database's list. kDefaultFamily holds tables,
+// kSystemFamily the dictionary.
+using FamilyId = std::uint32_t;
+inline constexpr FamilyId kDefaultFamily = 0;
+inline constexpr FamilyId kSystemFamily = 1;
+
+// Whether a write must be on disk when the call returns.
+enum class Durability : std::uint8_t { kBuffered, kSynced };
+
+// A value read from the database, kept in memory (block cache or memtable) without a copy
+// until it is reset, overwritten or destroyed.
+class PinnedValue {
+ public:
+  PinnedValue();
+  ~PinnedValue();
+  PinnedValue(PinnedValue&&) noexcept;
+  PinnedValue& operator=(PinnedValue&&) noexcept;
+
+  std::string_view view() const;
+  void reset();
+  rdb::PinnableSlice& slice() { return *slice_; }
+
+ private:
+  std::unique_ptr<rdb::PinnableSlice> slice_;
+};
+
+// A point in the history of the database. Reads through it see exactly what was committed
+// when it was taken. Must not outlive its Database.
+class Snapshot {
+ public:
+  Snapshot(rdb::DB& db, const rdb::Snapshot* handle) : db_(db), handle_(handle) {}
+  ~Snapshot();
+  Snapshot(const Snapshot&) = delete;
+  Snapshot& operator=(const Snapshot&) = delete;
+  const rdb::Snapshot* handle() const { return handle_; }
+  std::uint64_t sequence() const;
+
+ private:
+  rdb::DB& db_;
+  const rdb::Snapshot* handle_;
+};
+
+// A set of changes that become visible and durable together.
+class WriteBatch {
+ public:
+  WriteBatch();
+  ~WriteBatch();
+  WriteBatch(WriteBatch&&) noexcept;
+  WriteBatch& operator=(WriteBatch&&) noexcept;
+
+  void put(FamilyId family, std::string_view key, std::string_view value);
+  void remove(FamilyId family, std::string_view key);
+  bool is_empty() const;
+
+ private:
+  friend class Database;
+  struct Change {
+    FamilyId family;
+    bool is_put;
+    std::string key;
+    std::string value;
+  };
+  std::vector<Change> changes_;
+};
+
+// Bounds of an iteration: [lower, upper). Empty: unbounded.
+struct KeyRange {
+  std::string lower;
+  std::string upper;
+};
+
+// What a read sees.
+struct ReadView {
+  // Null: the newest committed data at the time of the call.
+  const Snapshot* snapshot = nullptr;
+  // False for scans that would only push hot blocks out of the cache.
+  bool fill_cache = true;
+};
+
+// Moves over keys in order. Not positioned after construction.
+class Iterator {
+ public:
+  // Takes ownership of `iterator`; `range` must be the object its bounds point to.
+  Iterator(std::unique_ptr<rdb::Iterator> iterator, std::unique_ptr<struct IteratorBounds> bounds);
+  ~Iterator();
+  Iterator(Iterator&&) noexcept;
+  Iterator& operator=(Iterator&&) noexcept;
+
+  void seek(std::string_view key);           // first key >= key
+  void seek_for_previous(std::string_view key);  // last key <= key
+  void seek_to_first();
+  void seek_to_last();
+  void next();
+  void previous();
+  // False at either end and after an error; status() tells which.
+  bool is_valid() const;
+  std::string_view key() const;    // valid until the next move
+  std::string_view value() const;  // valid until the next move
+  Status status() const;
+
+ private:
+  std::unique_ptr<rdb::Iterator> iterator_;
+  std::unique_ptr<struct IteratorBounds> bounds_;
+};
+
+// Estimated amount of data in a key range.
+struct RangeSize {
+  std::uint64_t bytes = 0;             // compressed, in files
+  std::uint64_t memtable_bytes = 0;
+  std::uint64_t memtable_entries = 0;
+};
+
+class Database {
+ public:
+  // Opens or creates the database and replays its log.
+  static Result<std::unique_ptr<Database>> open(const DatabaseOptions& options);
+  ~Database();
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
+
+  const DatabaseOptions& options() const { return options_; }
+
+  // Reads one key. `found` tells whether it exists; `value` is set only then.
+  Status get(FamilyId family, std::string_view key, const ReadView& view, PinnedValue& value,
+             bool& found);
+  Iterator new_iterator(FamilyId family, const ReadView& view, KeyRange range);
+  std::unique_ptr<Snapshot> take_snapshot();
+  Status write(const WriteBatch& batch, Durability durability);
+
+  // Makes everything written so far survive a crash of the machine.
+  Status sync_log();
+  // Writes memtables to files.
+  Status flush();
+  // Rewrites a range so that it holds no obsolete versions. Slow; for OPTIMIZE and tests.
+  Status compact(FamilyId family, const KeyRange& range);
+  // Gives the space of a range back that no reader and no snapshot needs any more: whole files at
+  // once, the rest as compaction comes by. Not for ranges that are still in use.
+  Status reclaim(FamilyId family, const KeyRange& range);
+  RangeSize estimate(FamilyId family, const KeyRange& range);
+  // Average stored (compressed) bytes per entry over the family's files; zero if unknown.
+  double average_entry_bytes(FamilyId family);
+  // A consistent copy of the whole database as hard links, in a directory that must not exist.
+  Status create_checkpoint(const std::string& directory);
+  // RocksDB's text properties ("rocksdb.stats", ...); empty if unknown.
+  std::string property(FamilyId family, std::string_view name);
+  std::vector<std::string> family_names() const;
+
+  rdb::TransactionDB& rocksdb();
+  rdb::ColumnFamilyHandle* family_handle(FamilyId family) const;
+
+ private:
+  explicit Database(DatabaseOptions options);
+  Status open_families();
+
+  DatabaseOptions options_;
+  rdb::TransactionDB* db_ = nullptr;
+  std::vector<rdb::ColumnFamilyHandle*> families_;
+};
+
+}  // namespace basalt::kv

@@ -1,0 +1,76 @@
+#include "kv/options.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <thread>
+
+namespace basalt::kv {
+namespace {
+
+constexpr std::uint64_t kMiB = 1024 * 1024;
+constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
+
+// The number in a control group file, or kUnlimited ("max", absent, unreadable).
+std::uint64_t read_limit(const std::string& path) {
+  std::ifstream file(path);
+  std::uint64_t limit = 0;
+  return file >> limit ? limit : kUnlimited;
+}
+
+// The smallest limit on the way from this process's control group up to the root.
+std::uint64_t control_group_limit() {
+  std::uint64_t limit = kUnlimited;
+  std::ifstream groups("/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    const auto first = line.find(':');
+    const auto second = line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    std::string group = line.substr(second + 1);
+    const bool is_version_2 = controllers.empty();
+    if (!is_version_2 && controllers.find("memory") == std::string::npos) continue;
+    const std::string root = is_version_2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
+    const char* file = is_version_2 ? "/memory.max" : "/memory.limit_in_bytes";
+    while (true) {
+      limit = std::min(limit, read_limit(root + group + file));
+      const auto slash = group.rfind('/');
+      if (slash == std::string::npos || group == "/") break;
+      group.resize(slash);
+    }
+  }
+  return limit;
+}
+
+}  // namespace
+
+std::uint64_t available_memory_bytes() {
+  const auto machine = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+                       static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  return std::min(machine, control_group_limit());
+}
+
+DatabaseOptions with_machine_defaults(DatabaseOptions options) {
+  const std::uint64_t memory = available_memory_bytes();
+  // An eighth of memory holds uncompressed blocks; the page cache, which keeps compressed ones
+  // and so more rows per byte, gets what is left.
+  if (options.block_cache_bytes == 0) options.block_cache_bytes = std::max(memory / 8, 8 * kMiB);
+  if (options.memtable_bytes == 0) {
+    options.memtable_bytes = std::clamp(memory / 128, 4 * kMiB, 64 * kMiB);
+  }
+  if (options.memtables_total_bytes == 0) {
+    options.memtables_total_bytes = 4 * options.memtable_bytes;
+  }
+  if (options.max_total_wal_bytes == 0) {
+    options.max_total_wal_bytes = std::max(4 * options.memtables_total_bytes, 64 * kMiB);
+  }
+  if (options.background_jobs == 0) {
+    const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+    options.background_jobs = std::clamp(cores / 2, 2, 8);
+  }
+  return options;
+}
+
+}  // namespace basalt::kv

@@ -1,0 +1,26 @@
+#pragma once
+#include <cstdint>
+#include <string>
+
+namespace basalt::kv {
+
+// How to open a database. Every size is in bytes. Zero means "choose by the machine".
+struct DatabaseOptions {
+  std::string directory;
+  std::uint64_t block_cache_bytes = 0;
+  std::uint64_t memtable_bytes = 0;        // one memtable of one column family
+  std::uint64_t memtables_total_bytes = 0;  // all memtables of all column families
+  std::uint64_t max_total_wal_bytes = 0;
+  int background_jobs = 0;
+  bool direct_io_for_compaction = false;
+  bool create_if_missing = true;
+};
+
+// Fills every zero field from the machine: memory (of the control group, if one limits it)
+// and cores.
+DatabaseOptions with_machine_defaults(DatabaseOptions options);
+
+// The memory this process may use: the smallest limit of its control groups, or the machine's.
+std::uint64_t available_memory_bytes();
+
+}  // namespace basalt::kv

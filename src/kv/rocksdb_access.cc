@@ -1,0 +1,18 @@
+#include "kv/rocksdb_access.h"
+
+namespace basalt::kv {
+
+rdb::ReadOptions make_read_options(const ReadView& view, const IteratorBounds* bounds) {
+  rdb::ReadOptions options;
+  options.snapshot = view.snapshot != nullptr ? view.snapshot->handle() : nullptr;
+  options.fill_cache = view.fill_cache;
+  if (bounds != nullptr && !bounds->range.lower.empty()) {
+    options.iterate_lower_bound = &bounds->lower;
+  }
+  if (bounds != nullptr && !bounds->range.upper.empty()) {
+    options.iterate_upper_bound = &bounds->upper;
+  }
+  return options;
+}
+
+}  // namespace basalt::kv

@@ -1,0 +1,20 @@
+#pragma once
+
+// Names of RocksDB classes, for headers that must not pull RocksDB's own in. The library is
+// built with ROCKSDB_NAMESPACE=basalt_rocksdb, so that another RocksDB in the same process
+// shares no symbol with it.
+namespace basalt_rocksdb {
+class ColumnFamilyHandle;
+class DB;
+class Iterator;
+class PinnableSlice;
+class Snapshot;
+class Status;
+class TransactionDB;
+class WriteBatch;
+class WriteBatchWithIndex;
+}  // namespace basalt_rocksdb
+
+namespace basalt::kv {
+namespace rdb = basalt_rocksdb;
+}  // namespace basalt::kv

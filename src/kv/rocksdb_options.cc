@@ -1,0 +1,104 @@
+#include "kv/rocksdb_options.h"
+
+#include <rocksdb/cache.h>
+#include <rocksdb/filter_policy.h>
+#include <rocksdb/table.h>
+#include <rocksdb/utilities/table_properties_collectors.h>
+
+#include <algorithm>
+
+namespace basalt::kv {
+namespace {
+
+constexpr std::uint64_t kMiB = 1024 * 1024;
+
+rdb::BlockBasedTableOptions make_table_options() {
+  rdb::BlockBasedTableOptions table;
+  // Small blocks: a block decompressed for one row costs more than the row.
+  table.block_size = 8 * 1024;
+  // Version 6: offset-dependent checksums; still readable back to RocksDB 8.6.
+  table.format_version = 6;
+  table.checksum = rdb::kXXH3;
+  // Bloom where data is young and files short-lived, Ribbon (30 % smaller) below.
+  table.filter_policy.reset(rdb::NewRibbonFilterPolicy(10, 1));
+  // Filters and indexes count against the cache's bound instead of growing with the data.
+  table.cache_index_and_filter_blocks = true;
+  table.cache_index_and_filter_blocks_with_high_priority = true;
+  table.pin_l0_filter_and_index_blocks_in_cache = true;
+  return table;
+}
+
+}  // namespace
+
+rdb::DBOptions make_db_options(const DatabaseOptions& options) {
+  rdb::DBOptions db;
+  db.create_if_missing = options.create_if_missing;
+  db.create_missing_column_families = true;
+  // A torn end of the log after a crash is normal: replay up to it.
+  db.wal_recovery_mode = rdb::WALRecoveryMode::kPointInTimeRecovery;
+  db.track_and_verify_wals_in_manifest = true;
+  db.max_total_wal_size = options.max_total_wal_bytes;
+  db.db_write_buffer_size = options.memtables_total_bytes;
+  db.max_background_jobs = options.background_jobs;
+  // Unlinking files and freeing memtables happens in the background, not in a query.
+  db.avoid_unnecessary_blocking_io = true;
+  db.max_open_files = -1;
+  db.bytes_per_sync = kMiB;
+  db.wal_bytes_per_sync = kMiB / 2;
+  db.max_manifest_file_size = 4 * kMiB;
+  db.use_direct_io_for_flush_and_compaction = options.direct_io_for_compaction;
+  db.use_direct_io_for_compaction_reads = options.direct_io_for_compaction;
+  db.keep_log_file_num = 4;
+  db.max_log_file_size = 16 * kMiB;
+  return db;
+}
+
+rdb::ColumnFamilyOptions make_table_family_options(const DatabaseOptions& options) {
+  rdb::ColumnFamilyOptions family;
+  rdb::BlockBasedTableOptions table = make_table_options();
+  rdb::HyperClockCacheOptions cache(options.block_cache_bytes);
+  table.block_cache = cache.MakeSharedCache();
+  family.table_factory.reset(rdb::NewBlockBasedTableFactory(table));
+
+  family.write_buffer_size = options.memtable_bytes;
+  // More than three: writers are slowed before they are stopped.
+  family.max_write_buffer_number = 4;
+  // Our own lock manager never validates against flushed memtables: keep none.
+  family.max_write_buffer_size_to_maintain = 1;
+  // Most lookups of missing keys (duplicate checks) end at this filter.
+  family.memtable_prefix_bloom_size_ratio = 0.02;
+  family.memtable_whole_key_filtering = true;
+
+  family.level_compaction_dynamic_level_bytes = true;
+  family.max_bytes_for_level_base = 4 * options.memtable_bytes;
+  family.target_file_size_base = std::max<std::uint64_t>(options.memtable_bytes, 32 * kMiB);
+  family.level0_file_num_compaction_trigger = 4;
+  family.level0_slowdown_writes_trigger = 20;
+  family.level0_stop_writes_trigger = 36;
+
+  family.compression = rdb::kLZ4Compression;
+  family.bottommost_compression = rdb::kZSTD;
+  family.bottommost_compression_opts.enabled = true;
+  family.bottommost_compression_opts.level = 1;
+  family.bottommost_compression_opts.max_dict_bytes = 16 * 1024;
+  family.bottommost_compression_opts.zstd_max_train_bytes = 100 * 16 * 1024;
+
+  // Files in which half of a window of keys is deleted are compacted early, so that scans do
+  // not wade through tombstones.
+  family.table_properties_collector_factories.push_back(
+      rdb::NewCompactOnDeletionCollectorFactory(16384, 8192, 0.5));
+  return family;
+}
+
+rdb::ColumnFamilyOptions make_system_family_options(const DatabaseOptions&) {
+  rdb::ColumnFamilyOptions family;
+  rdb::BlockBasedTableOptions table = make_table_options();
+  table.block_cache = rdb::NewLRUCache(4 * kMiB);
+  family.table_factory.reset(rdb::NewBlockBasedTableFactory(table));
+  family.write_buffer_size = 4 * kMiB;
+  family.max_write_buffer_size_to_maintain = 1;
+  family.compression = rdb::kNoCompression;
+  return family;
+}
+
+}  // namespace basalt::kv

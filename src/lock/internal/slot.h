@@ -1,0 +1,57 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+
+#include "lock/lock_mode.h"
+#include "lock/slot_pool.h"
+
+// One owner's request or lock on one key; the key's bytes follow the struct.
+//
+// Ownership   Memory of its owner's pool, made and freed by the owner's thread.
+// Threads     `owner_next`, `owner_prev`: the owner's thread. `chain_next`, `mode`, `state`: the
+//             latch of the shard the hash belongs to. The rest never changes.
+namespace basalt::lock {
+
+class LockOwner;
+
+enum class SlotState : std::uint8_t {
+  kWaiting,    // in the queue, `mode` asked for
+  kGranted,    // in the queue, `mode` held
+  kUpgrading,  // in the queue, kShared held, kExclusive asked for
+  kCancelled,  // out of the queue without having been granted
+};
+
+struct Slot {
+  Slot* chain_next = nullptr;
+  Slot* owner_next = nullptr;
+  Slot* owner_prev = nullptr;
+  LockOwner* const owner;
+  const std::uint32_t hash;
+  const std::uint32_t key_size;
+  LockMode mode;
+  SlotState state;
+
+  std::string_view key() const { return {reinterpret_cast<const char*>(this + 1), key_size}; }
+  bool is_granted() const { return state == SlotState::kGranted || state == SlotState::kUpgrading; }
+  bool is_waiting() const { return state == SlotState::kWaiting || state == SlotState::kUpgrading; }
+  // The strongest mode this slot holds or asks for.
+  LockMode wanted() const { return state == SlotState::kUpgrading ? LockMode::kExclusive : mode; }
+
+  // Whether two slots of one shard are about the same key, and so in the same queue.
+  bool is_for(std::uint32_t other_hash, std::string_view other_key) const {
+    return hash == other_hash && key() == other_key;
+  }
+
+  // Memory of a slot with its key.
+  static constexpr std::size_t bytes_for(std::size_t key_size) {
+    return SlotPool::rounded(sizeof(Slot) + key_size);
+  }
+};
+
+static_assert(sizeof(Slot) == 48);
+static_assert(Slot::bytes_for(1) <= 64 + 1, "the promised cost of a lock");
+static_assert(std::is_trivially_destructible_v<Slot>);
+
+}  // namespace basalt::lock

@@ -1,0 +1,80 @@
+#pragma once
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <future>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "lock/lock_manager.h"
+
+// What the tests of this folder share.
+namespace basalt::lock::test {
+
+constexpr LockMode kS = LockMode::kShared;
+constexpr LockMode kX = LockMode::kExclusive;
+constexpr WaitPolicy kNoWait = {.may_wait = false};
+// Longer than any test: that it runs out means that a wait did not end.
+constexpr WaitPolicy kLong = {.timeout_ms = 20'000};
+
+// A lock() in a thread of its own.
+inline std::future<ErrorCode> lock_in_thread(LockManager& manager, LockOwner& owner,
+                                             std::string key, LockMode mode,
+                                             WaitPolicy policy = kLong) {
+  return std::async(std::launch::async, [&manager, &owner, key = std::move(key), mode, policy] {
+    return manager.lock(owner, key, mode, policy).code();
+  });
+}
+
+inline bool has_waiting_request(const LockManager& manager, const LockOwner& owner) {
+  const auto locks = manager.snapshot();
+  return std::any_of(locks.begin(), locks.end(), [&](const LockInfo& lock) {
+    return lock.owner_id == owner.id() && !lock.granted;
+  });
+}
+
+// Waits for `condition`. One that does not come true fails the test, by an exception, instead of
+// hanging.
+template <typename Condition>
+void await(Condition condition) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(15);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) {
+      throw std::runtime_error("what was awaited does not happen");
+    }
+    std::this_thread::yield();
+  }
+}
+
+// Returns when the request of `owner` is in its queue.
+inline void await_request(const LockManager& manager, const LockOwner& owner) {
+  await([&] { return has_waiting_request(manager, owner); });
+}
+
+// lock_in_thread() for a request that has to wait, in the queue when this returns.
+inline std::future<ErrorCode> wait_in_thread(LockManager& manager, LockOwner& owner,
+                                             std::string key, LockMode mode,
+                                             WaitPolicy policy = kLong) {
+  auto result = lock_in_thread(manager, owner, std::move(key), mode, policy);
+  await_request(manager, owner);
+  return result;
+}
+
+template <typename T>
+bool is_ready(const std::future<T>& future) {
+  return future.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+}
+
+// A new seed in each run; BASALT_TEST_SEED repeats one.
+inline std::uint64_t test_seed() {
+  const char* const given = std::getenv("BASALT_TEST_SEED");
+  return given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
+}
+
+}  // namespace basalt::lock::test

@@ -1,0 +1,119 @@
+#include "lock/internal/wait_graph.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "base/assert.h"
+
+namespace basalt::lock {
+
+void WaitGraph::begin_wait(LockOwner& owner, Slot& slot, bool may_detect) {
+  const std::lock_guard guard(mutex_);
+  BASALT_ASSERT(owner.node_.waits_in == nullptr && slot.owner == &owner);
+  owner.node_.waits_in = &slot;
+  owner.node_.is_victim = false;
+  // The new wait may close several cycles; each victim breaks at least one.
+  while (may_detect && !owner.node_.is_victim && find_cycle(owner)) {
+    LockOwner& victim = choose_victim();
+    record(victim);
+    doom(victim);
+  }
+}
+
+bool WaitGraph::end_wait(LockOwner& owner) {
+  const std::lock_guard guard(mutex_);
+  BASALT_ASSERT(owner.node_.waits_in != nullptr || owner.node_.is_victim);
+  owner.node_.waits_in = nullptr;
+  return owner.node_.is_victim;
+}
+
+std::optional<DeadlockInfo> WaitGraph::last_deadlock() const {
+  const std::lock_guard guard(record_mutex_);
+  return last_deadlock_;
+}
+
+// Breadth first, so that the cycle is a shortest one: nobody has to give up who merely stands in
+// the queue between two others that are in each other's way.
+bool WaitGraph::find_cycle(LockOwner& start) {
+  ++search_;
+  to_visit_.assign(1, &start);
+  start.node_.visited_in = search_;
+  for (std::size_t i = 0; i < to_visit_.size(); ++i) {
+    LockOwner* at = to_visit_[i];
+    if (!visit_blockers(*at, start)) continue;
+    cycle_.clear();
+    for (; at != &start; at = at->node_.reached_from) cycle_.push_back(at);
+    cycle_.push_back(&start);
+    std::reverse(cycle_.begin(), cycle_.end());
+    return true;
+  }
+  return false;
+}
+
+// Adds what `at` waits for to to_visit_. Returns whether `start` is among it.
+//
+// A request that holds nothing of the key and waits before an exclusive one waits for nothing but
+// what the exclusive one waits for too. So of the requests before a new one at most the last
+// exclusive one leads further, and a search walks a long queue a few times, not once per request.
+bool WaitGraph::visit_blockers(LockOwner& at, const LockOwner& start) {
+  const Slot& slot = *at.node_.waits_in;
+  const Shard& shard = shards_.shard_of(slot);
+  const std::lock_guard latch(shard.latch);
+  if (!slot.is_waiting()) return false;
+  const auto add = [&](LockOwner& owner) {
+    if (owner.node_.visited_in == search_) return;
+    owner.node_.visited_in = search_;
+    owner.node_.reached_from = &at;
+    to_visit_.push_back(&owner);
+  };
+  bool is_start_found = false;
+  LockOwner* last_waiting = nullptr;
+  shard.for_each_blocker(slot, [&](Slot& blocker) {
+    LockOwner& owner = *blocker.owner;
+    is_start_found |= &owner == &start;
+    // An owner that is not enrolled runs, or will search for itself.
+    if (owner.node_.waits_in == nullptr) return;
+    if (blocker.state == SlotState::kWaiting) {
+      last_waiting = &owner;
+    } else {
+      add(owner);
+    }
+  });
+  // Only a shared request has something to learn here; what it waits behind is exclusive.
+  if (last_waiting != nullptr && slot.wanted() == LockMode::kShared) add(*last_waiting);
+  return is_start_found;
+}
+
+// cycle_ begins with the requester, so it is the one if weights are equal.
+LockOwner& WaitGraph::choose_victim() const {
+  return **std::min_element(cycle_.begin(), cycle_.end(), [](auto* left, auto* right) {
+    return left->weight() < right->weight();
+  });
+}
+
+void WaitGraph::doom(LockOwner& victim) {
+  Slot& slot = *victim.node_.waits_in;
+  Shard& shard = shards_.shard_of(slot);
+  victim.node_.waits_in = nullptr;
+  victim.node_.is_victim = true;
+  const std::lock_guard latch(shard.latch);
+  shard.cancel_wait(slot);
+  victim.signal_.decide();
+}
+
+void WaitGraph::record(const LockOwner& victim) {
+  DeadlockInfo info;
+  for (const LockOwner* member : cycle_) {
+    const Slot& slot = *member->node_.waits_in;
+    info.cycle.push_back({member->id(), std::string(slot.key()), slot.wanted()});
+  }
+  info.victim_id = victim.id();
+  info.found_at = std::chrono::system_clock::now();
+  deadlock_count_.fetch_add(1, std::memory_order_relaxed);
+  const std::lock_guard guard(record_mutex_);
+  last_deadlock_ = std::move(info);
+}
+
+}  // namespace basalt::lock

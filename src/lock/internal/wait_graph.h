@@ -1,0 +1,61 @@
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "lock/internal/shard.h"
+#include "lock/internal/slot.h"
+#include "lock/lock_owner.h"
+#include "lock/lock_report.h"
+
+// Finds deadlocks at the moment they arise.
+//
+// Structure   Nodes are the owners inside a wait: enrolled by begin_wait() after their request is
+// in
+//             its queue, and taken out by end_wait() before it leaves the queue. Edges are not
+//             stored; they are read from the queues (Shard::for_each_blocker).
+// Complete    A cycle is closed by the wait that was enrolled last. By then all its requests are in
+//             their queues, so the search that belongs to that enrolment sees it.
+// Exact       While the mutex is held no enrolled owner runs, so none releases a lock or gives up a
+//             request. An edge between two enrolled owners therefore lasts until the mutex is free,
+//             although the latch of the queue it was read under is free long before.
+// Threads     Any. begin_wait() and end_wait() in the waiting thread, with no latch held.
+// Lock order  The mutex comes before the shards' latches, of which one is held at a time.
+namespace basalt::lock {
+
+class WaitGraph {
+ public:
+  explicit WaitGraph(const ShardTable& shards) : shards_(shards) {}
+
+  // `slot` is the owner's request; it was put into its queue as waiting, and may be granted
+  // already. If its wait closes a cycle and `may_detect`, one member of each such cycle becomes a
+  // victim: its request is taken out of the queue and its WaitSignal told.
+  void begin_wait(LockOwner& owner, Slot& slot, bool may_detect);
+  // Returns whether the owner became a victim.
+  bool end_wait(LockOwner& owner);
+
+  std::optional<DeadlockInfo> last_deadlock() const;
+  std::uint64_t deadlock_count() const { return deadlock_count_.load(std::memory_order_relaxed); }
+
+ private:
+  bool find_cycle(LockOwner& start);
+  bool visit_blockers(LockOwner& at, const LockOwner& start);
+  LockOwner& choose_victim() const;
+  void doom(LockOwner& victim);
+  void record(const LockOwner& victim);
+
+  const ShardTable& shards_;
+
+  std::mutex mutex_;                  // guards every LockOwner::node_ and the rest of this group
+  std::uint64_t search_ = 0;          // the number of the current search
+  std::vector<LockOwner*> to_visit_;  // of the current search, in order of distance
+  std::vector<LockOwner*> cycle_;     // what find_cycle() found
+
+  mutable std::mutex record_mutex_;  // a leaf; guards last_deadlock_
+  std::optional<DeadlockInfo> last_deadlock_;
+  std::atomic<std::uint64_t> deadlock_count_ = 0;
+};
+
+}  // namespace basalt::lock

@@ -1,0 +1,82 @@
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "lock/lock_mode.h"
+#include "lock/slot_pool.h"
+#include "lock/wait_signal.h"
+
+// Somebody who can hold locks and wait for one: a transaction.
+//
+// Ownership   Belongs to the caller, at one address for its whole life, and may be used again
+//             after LockManager::release_all(). It must hold nothing when it dies.
+// Threads     One thread at a time, the owner's; exceptions are named at the functions.
+//             LockManager::interrupt() may come from any thread while the owner lives.
+namespace basalt::lock {
+
+struct Slot;
+enum class SlotState : std::uint8_t;
+
+class LockOwner {
+ public:
+  explicit LockOwner(std::uint64_t id, void* user = nullptr) : id_(id), user_(user) {}
+  ~LockOwner();
+  LockOwner(const LockOwner&) = delete;
+  LockOwner& operator=(const LockOwner&) = delete;
+
+  // For reports; the lock manager tells owners apart by address.
+  std::uint64_t id() const { return id_; }
+  // Whatever the caller needs in a WaitObserver. Any thread may read it; a change must not
+  // happen while other threads may look.
+  void* user() const { return user_; }
+  void set_user(void* user) { user_ = user; }
+
+  // Counts `n` changed rows. Of the members of a deadlock the one with the smallest weight()
+  // has to give up. release_all() resets the count.
+  void add_weight(std::uint64_t n) { add(changed_rows_, n); }
+  // Changed rows + locks held. Any thread; exact in the owner's.
+  std::uint64_t weight() const { return changed_rows_.load(kRelaxed) + held_.load(kRelaxed); }
+  // Any thread; exact in the owner's.
+  std::size_t held_count() const { return held_.load(kRelaxed); }
+
+ private:
+  friend class LockManager;
+  friend class Shard;
+  friend class WaitGraph;
+
+  static constexpr auto kRelaxed = std::memory_order_relaxed;
+
+  // Written by the owner's thread only, so no read-modify-write is needed.
+  template <typename Count>
+  static void add(std::atomic<Count>& count, Count n) {
+    count.store(count.load(kRelaxed) + n, kRelaxed);
+  }
+
+  // A slot of this owner's memory that is in no list yet.
+  Slot* new_slot(std::uint32_t hash, std::string_view key, LockMode mode, SlotState state);
+  // Gives back the memory of a slot that is in no list any more.
+  void free_slot(Slot* slot) noexcept;
+  void add_held(Slot* slot) noexcept;
+  void remove_held(Slot* slot) noexcept;
+
+  // What the wait graph knows of this owner. Guarded by the graph's mutex.
+  struct Node {
+    Slot* waits_in = nullptr;  // not null: the owner's thread is inside a wait
+    bool is_victim = false;
+    std::uint64_t visited_in = 0;  // the last search that came by
+    LockOwner* reached_from = nullptr;
+  };
+
+  const std::uint64_t id_;
+  void* user_;
+  std::atomic<std::uint64_t> changed_rows_ = 0;
+  std::atomic<std::size_t> held_ = 0;
+  Slot* newest_held_ = nullptr;
+  SlotPool pool_;
+  WaitSignal signal_;
+  Node node_;
+};
+
+}  // namespace basalt::lock

@@ -1,0 +1,32 @@
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lock/lock_mode.h"
+
+// What the lock manager shows of itself: copies, detached from the live structures.
+namespace basalt::lock {
+
+// One lock or one request. An upgrade that waits is two of them.
+struct LockInfo {
+  std::uint64_t owner_id;
+  std::string key;
+  LockMode mode;
+  bool granted;
+};
+
+struct DeadlockInfo {
+  struct Wait {
+    std::uint64_t owner_id;
+    std::string key;
+    LockMode mode;  // asked for
+  };
+  // Each waits for the next one, the last for the first. The first one closed the cycle.
+  std::vector<Wait> cycle;
+  std::uint64_t victim_id;
+  std::chrono::system_clock::time_point found_at;
+};
+
+}  // namespace basalt::lock

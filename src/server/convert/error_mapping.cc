@@ -1,0 +1,50 @@
+#include "server/convert/error_mapping.h"
+
+namespace basalt::server {
+
+int to_handler_error(const Status& status, THD* thd) noexcept {
+  switch (status.code()) {  // no default: a new code must fail to compile here
+    case ErrorCode::kOk:
+      return 0;
+    case ErrorCode::kNotFound:
+      return HA_ERR_KEY_NOT_FOUND;
+    case ErrorCode::kDuplicateKey:
+      return HA_ERR_FOUND_DUPP_KEY;
+    case ErrorCode::kLockTimeout:
+      if (thd != nullptr) thd->mark_transaction_to_rollback(false);
+      return HA_ERR_LOCK_WAIT_TIMEOUT;
+    case ErrorCode::kDeadlock:
+      if (thd != nullptr) thd->mark_transaction_to_rollback(true);
+      return HA_ERR_LOCK_DEADLOCK;
+    case ErrorCode::kSnapshotConflict:
+      if (thd != nullptr) thd->mark_transaction_to_rollback(true);
+      return HA_ERR_RECORD_CHANGED;
+    case ErrorCode::kInterrupted:
+      return HA_ERR_ABORTED_BY_USER;
+    case ErrorCode::kTooLarge:
+      return HA_ERR_TO_BIG_ROW;
+    case ErrorCode::kTableExists:
+      return HA_ERR_TABLE_EXIST;
+    case ErrorCode::kTableNotFound:
+      return HA_ERR_NO_SUCH_TABLE;
+    case ErrorCode::kDefinitionMismatch:
+      return HA_ERR_TABLE_DEF_CHANGED;
+    case ErrorCode::kAutoIncrementExhausted:
+      return HA_ERR_AUTOINC_READ_FAILED;
+    case ErrorCode::kUnsupported:
+      return kErrorUnsupported;
+    case ErrorCode::kInvalidArgument:
+      return kErrorInvalidArgument;
+    case ErrorCode::kReadOnly:
+      return HA_ERR_TABLE_READONLY;
+    case ErrorCode::kNoSpace:
+      return HA_ERR_DISK_FULL;
+    case ErrorCode::kIoError:
+      return kErrorIo;
+    case ErrorCode::kCorruption:
+      return HA_ERR_CRASHED;
+  }
+  return HA_ERR_INTERNAL_ERROR;
+}
+
+}  // namespace basalt::server

@@ -1,0 +1,36 @@
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "catalog/definitions.h"
+#include "codec/layout.h"
+#include "server/convert/collation.h"
+#include "table/state_loader.h"
+#include "server/mariadb.h"
+
+namespace basalt::server {
+
+// A table of the server, translated once per table share.
+struct ServerTable {
+  codec::TableLayout layout;
+  // What the dictionary would say of it; ids are zero.
+  catalog::TableDefinition definition;
+  table::AutoIncrementSource auto_increment;
+  // Our number of each of the server's indexes: the primary is 0 with us.
+  std::vector<std::size_t> index_numbers;
+  // Bytes that the stored primary key needs at most, without index id.
+  std::size_t primary_key_bytes_max = 0;
+};
+
+ServerTable translate_table(const TABLE& table, std::string_view name,
+                            CollationRegistry& collations);
+
+// Why the engine cannot store such a table: kUnsupported with a text for the user, or ok.
+Status check_supported(const TABLE& table);
+
+// The dictionary's name of a table file path ("./db/table").
+std::string_view table_name_of(const char* path);
+
+}  // namespace basalt::server

@@ -1,0 +1,163 @@
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "server/convert/table_layout.h"
+#include "server/session.h"
+#include "stats/table_statistics.h"
+#include "table/cursor.h"
+#include "table/row_writer.h"
+#include "table/table.h"
+#include "server/mariadb.h"
+
+namespace basalt::server {
+
+// What the handlers of one table share (TABLE_SHARE) have in common. Freed with the share.
+class TableShare final : public Handler_share {
+ public:
+  ServerTable translation;
+  std::shared_ptr<table::Table> table;
+  std::shared_ptr<stats::TableStatistics> statistics;
+};
+
+// Asks the server about entries of a secondary index before their rows are fetched: index
+// condition pushdown.
+class PushedConditionFilter final : public table::EntryFilter {
+ public:
+  explicit PushedConditionFilter(handler& owner) : owner_(owner) {}
+  Verdict check() override;
+
+ private:
+  handler& owner_;
+};
+
+// One open table of one connection: translates the server's calls to table::Cursor and
+// table::RowWriter, and holds no rule about storage.
+//
+// Files: handler_open, _read, _write, _locking, _info, _create, _admin .cc
+class ha_rocksdb final : public handler {
+ public:
+  ha_rocksdb(handlerton* hton, TABLE_SHARE* share) noexcept;
+
+  // ---- capabilities (handler_info.cc)
+  ulonglong table_flags() const noexcept override;
+  ulong index_flags(uint index, uint part, bool all_parts) const noexcept override;
+  const char* index_type(uint) noexcept override { return "LSM"; }
+  uint max_supported_keys() const noexcept override { return MAX_KEY; }
+  uint max_supported_key_part_length() const noexcept override { return MAX_DATA_LENGTH_FOR_KEY; }
+  const key_map* keys_to_use_for_scanning() noexcept override { return &key_map_full; }
+
+  // ---- life (handler_open.cc)
+  int open(const char* name, int mode, uint test_if_locked) noexcept override;
+  int close() noexcept override;
+  handler* clone(const char* name, MEM_ROOT* memory) noexcept override;
+  int reset() noexcept override;
+  int extra(ha_extra_function operation) noexcept override;
+
+  // ---- definitions (handler_create.cc)
+  int create(const char* name, TABLE* form, HA_CREATE_INFO* create_info) noexcept override;
+  int delete_table(const char* name) noexcept override;
+  int rename_table(const char* from, const char* to) noexcept override;
+  int truncate() noexcept override;
+  void update_create_info(HA_CREATE_INFO* create_info) noexcept override;
+
+  // ---- reads (handler_read.cc)
+  int rnd_init(bool scan) noexcept override;
+  int rnd_end() noexcept override;
+  int rnd_next(uchar* record) noexcept override;
+  int rnd_pos(uchar* record, uchar* position) noexcept override;
+  void position(const uchar* record) noexcept override;
+  int index_init(uint index, bool sorted) noexcept override;
+  int index_end() noexcept override;
+  void column_bitmaps_signal() noexcept override;
+  int index_read_map(uchar* record, const uchar* key, key_part_map parts,
+                     ha_rkey_function mode) noexcept override;
+  int index_read_idx_map(uchar* record, uint index, const uchar* key, key_part_map parts,
+                         ha_rkey_function mode) noexcept override;
+  int index_next(uchar* record) noexcept override;
+  int index_prev(uchar* record) noexcept override;
+  int index_first(uchar* record) noexcept override;
+  int index_last(uchar* record) noexcept override;
+  int index_next_same(uchar* record, const uchar* key, uint key_length) noexcept override;
+  int read_range_first(const key_range* start, const key_range* end, bool is_equality,
+                       bool sorted) noexcept override;
+  int read_range_next() noexcept override;
+  Item* idx_cond_push(uint index, Item* condition) noexcept override;
+
+  // ---- writes (handler_write.cc)
+  int write_row(const uchar* record) noexcept override;
+  int update_row(const uchar* old_record, const uchar* new_record) noexcept override;
+  int delete_row(const uchar* record) noexcept override;
+  void get_auto_increment(ulonglong offset, ulonglong increment, ulonglong desired,
+                          ulonglong* first, ulonglong* reserved) noexcept override;
+  int reset_auto_increment(ulonglong value) noexcept override;
+
+  // ---- locks (handler_locking.cc)
+  uint lock_count() const noexcept override { return 0; }
+  THR_LOCK_DATA** store_lock(THD* thd, THR_LOCK_DATA** to, thr_lock_type type) noexcept override;
+  int external_lock(THD* thd, int type) noexcept override;
+  int start_stmt(THD* thd, thr_lock_type type) noexcept override;
+  void unlock_row() noexcept override;
+
+  // ---- statistics and administration (handler_info.cc, handler_admin.cc)
+  int info(uint flags) noexcept override;
+  ha_rows records_in_range(uint index, const key_range* min, const key_range* max,
+                           page_range* pages) noexcept override;
+  ha_rows estimate_rows_upper_bound() noexcept override { return HA_POS_ERROR; }
+  double scan_time() noexcept override;
+  double read_time(uint index, uint ranges, ha_rows rows) noexcept override;
+  bool get_error_message(int error, String* text) noexcept override;
+  int analyze(THD* thd, HA_CHECK_OPT* options) noexcept override;
+  int check(THD* thd, HA_CHECK_OPT* options) noexcept override;
+  int optimize(THD* thd, HA_CHECK_OPT* options) noexcept override;
+
+ private:
+  TableShare* find_or_make_share(const char* name, Status& status);
+  Status make_share(const char* name, TableShare& share);
+  std::size_t our_index(uint index) const { return share_->translation.index_numbers[index]; }
+  const table::Table& opened() const { return *share_->table; }
+
+  // Translates a status; keeps its text for get_error_message().
+  int report(Status status);
+  // The result of a read: 0, `not_found`, or the error.
+  int finish_read(Status status, bool found, int not_found);
+  codec::ColumnSet wanted_columns() const;
+  void open_cursor(std::size_t index_number, bool may_skip_row);
+  table::ReadSettings read_settings() const;
+  // Whether the statement's only access to data is the point read that comes next.
+  bool is_only_read() const;
+  void prepare_seek(const uchar* record);
+  // Encodes a search key; a unique index's without the primary key parts. Returns its parts.
+  std::size_t make_prefix(uint index, const uchar* key, key_part_map parts, std::string& prefix);
+  int read_extended(uchar* record, const uchar* key, uint key_length, ha_rkey_function mode);
+  bool is_point_read(uint index, std::size_t part_count, const uchar* key) const;
+  void make_bounds(uint index, const key_range* start, const key_range* end, std::string& lower,
+                   std::string& upper);
+  bool extends_unique(uint index, const key_range* range) const;
+  void fill_duplicate_position();
+  int note_auto_increment(const uchar* record);
+  void write_position(std::string_view primary_key, uchar* position) const;
+  std::string_view read_position(const uchar* position, std::string& primary_key) const;
+
+  TableShare* share_ = nullptr;
+  Session* session_ = nullptr;  // of the connection that locked the table
+  std::unique_ptr<table::Cursor> cursor_;
+  std::unique_ptr<table::RowWriter> writer_;
+  std::optional<lock::LockMode> row_lock_;
+  bool skip_locked_ = false;
+  bool reads_whole_rows_ = false;
+  bool reads_once_ = false;
+  bool scan_started_ = false;
+  bool is_point_range_ = false;   // the range read was answered by a point read
+  bool delegates_range_ = false;  // the range read is the base class's
+  std::string error_text_;
+  uint duplicate_key_ = 0;  // of the last HA_ERR_FOUND_DUPP_KEY, the server's number
+  std::string prefix_;
+  std::string lower_;
+  std::string upper_;
+  std::string position_key_;
+  PushedConditionFilter condition_filter_{*this};
+};
+
+}  // namespace basalt::server

@@ -1,0 +1,39 @@
+#include "base/log.h"
+#include "server/convert/error_mapping.h"
+#include "server/handler/ha_rocksdb.h"
+#include "server/plugin.h"
+#include "server/mariadb.h"
+
+namespace basalt::server {
+
+int ha_rocksdb::create(const char* name, TABLE* form, HA_CREATE_INFO* create_info) noexcept {
+  Status status = check_supported(*form);
+  if (!status.is_ok()) {
+    my_printf_error(ER_NOT_SUPPORTED_YET, "ENGINE=ROCKSDB does not support %s yet", MYF(0),
+                    status.message().c_str());
+    return HA_WRONG_CREATE_OPTION;
+  }
+  ServerTable translation = translate_table(*form, table_name_of(name), g_plugin->collations);
+  return report(the_engine().create_table(std::move(translation.definition),
+                                          create_info->auto_increment_value));
+}
+
+int ha_rocksdb::delete_table(const char* name) noexcept {
+  return report(the_engine().drop_table(table_name_of(name)));
+}
+
+int ha_rocksdb::rename_table(const char* from, const char* to) noexcept {
+  return report(the_engine().rename_table(table_name_of(from), table_name_of(to)));
+}
+
+int ha_rocksdb::truncate() noexcept {
+  return report(the_engine().truncate_table(share_->translation.definition.name));
+}
+
+void ha_rocksdb::update_create_info(HA_CREATE_INFO* create_info) noexcept {
+  if ((create_info->used_fields & HA_CREATE_USED_AUTO) != 0) return;
+  info(HA_STATUS_AUTO);
+  create_info->auto_increment_value = stats.auto_increment_value;
+}
+
+}  // namespace basalt::server

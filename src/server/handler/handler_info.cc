@@ -1,0 +1,88 @@
+#include <algorithm>
+
+#include "server/convert/error_mapping.h"
+#include "server/handler/ha_rocksdb.h"
+#include "server/plugin.h"
+#include "server/mariadb.h"
+
+namespace basalt::server {
+namespace {
+
+// Rows that a sequential read delivers in the time of one random block read.
+constexpr double kRowsPerBlock = 25;
+
+}  // namespace
+
+ulonglong ha_rocksdb::table_flags() const noexcept {
+  return HA_PARTIAL_COLUMN_READ | HA_TABLE_SCAN_ON_INDEX | HA_REC_NOT_IN_SEQ | HA_CAN_GEOMETRY |
+         HA_NULL_IN_KEY | HA_CAN_INDEX_BLOBS | HA_DUPLICATE_POS | HA_PRIMARY_KEY_IN_READ_INDEX |
+         HA_PRIMARY_KEY_REQUIRED_FOR_POSITION | HA_REQUIRES_KEY_COLUMNS_FOR_DELETE |
+         HA_CAN_SQL_HANDLER | HA_BINLOG_ROW_CAPABLE | HA_CONCURRENT_OPTIMIZE |
+         HA_CAN_ONLINE_BACKUPS | HA_CRASH_SAFE | HA_ONLINE_ANALYZE | HA_CAN_SKIP_LOCKED;
+}
+
+ulong ha_rocksdb::index_flags(uint index, uint, bool) const noexcept {
+  const ulong flags = HA_READ_NEXT | HA_READ_PREV | HA_READ_ORDER | HA_READ_RANGE;
+  if (index == table_share->primary_key) return flags | HA_CLUSTERED_INDEX;
+  return flags | HA_KEYREAD_ONLY | HA_DO_INDEX_COND_PUSHDOWN;
+}
+
+int ha_rocksdb::info(uint flags) noexcept {
+  if ((flags & HA_STATUS_VARIABLE) != 0) {
+    const stats::TableSize size = share_->statistics->size();
+    stats.records = size.rows;
+    // Zero means exactly none to the optimizer, which an estimate cannot promise.
+    if (size.rows == 0 && (flags & (HA_STATUS_TIME | HA_STATUS_OPEN)) == 0) stats.records = 1;
+    stats.deleted = 0;
+    stats.data_file_length = size.row_bytes;
+    stats.index_file_length = size.index_bytes;
+    stats.mean_rec_length =
+        static_cast<ulong>(size.row_bytes / std::max<std::uint64_t>(size.rows, 1));
+  }
+  if ((flags & HA_STATUS_CONST) != 0) {
+    for (uint i = 0; i < table->s->keys; ++i) {
+      KEY& key = table->key_info[i];
+      for (uint part = 0; part < key.ext_key_parts; ++part) {
+        key.rec_per_key[part] = static_cast<ulong>(
+            share_->statistics->rows_per_value(our_index(i), part + 1));
+      }
+    }
+  }
+  if ((flags & HA_STATUS_ERRKEY) != 0) errkey = duplicate_key_;
+  if ((flags & HA_STATUS_AUTO) != 0) {
+    stats.auto_increment_value =
+        share_->translation.auto_increment.exists ? opened().state().auto_increment.next() : 0;
+  }
+  return 0;
+}
+
+ha_rows ha_rocksdb::records_in_range(uint index, const key_range* min, const key_range* max,
+                                     page_range*) noexcept {
+  std::string lower;
+  std::string upper;
+  make_bounds(index, min, max, lower, upper);
+  const kv::KeyRange whole = opened().whole_range(our_index(index));
+  const Result<std::uint64_t> count = share_->statistics->entries_in_range(
+      our_index(index),
+      {lower.empty() ? whole.lower : lower, upper.empty() ? whole.upper : upper});
+  if (!count.is_ok()) return HA_POS_ERROR;
+  // Never zero: an older snapshot, or this transaction itself, may see rows that are not counted.
+  return std::max<ha_rows>(count.value(), 1);
+}
+
+double ha_rocksdb::scan_time() noexcept {
+  return static_cast<double>(stats.records) / kRowsPerBlock + 2;
+}
+
+// The primary index holds the rows: reading a part of it costs that part of a scan.
+double ha_rocksdb::read_time(uint index, uint ranges, ha_rows rows) noexcept {
+  if (index != table_share->primary_key) return handler::read_time(index, ranges, rows);
+  return ranges + static_cast<double>(rows) / kRowsPerBlock;
+}
+
+bool ha_rocksdb::get_error_message(int, String* text) noexcept {
+  text->append(error_text_.data(), error_text_.size());
+  return false;
+}
+
+}  // namespace basalt::server

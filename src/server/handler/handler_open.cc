@@ -1,0 +1,114 @@
+#include "base/bytes.h"
+#include "base/log.h"
+#include "server/convert/error_mapping.h"
+#include "server/handler/ha_rocksdb.h"
+#include "server/plugin.h"
+#include "server/mariadb.h"
+
+namespace basalt::server {
+namespace {
+
+constexpr std::size_t kPositionLengthBytes = 2;
+constexpr ulong kBlockSize = 8192;
+
+}  // namespace
+
+ha_rocksdb::ha_rocksdb(handlerton* engine, TABLE_SHARE* share) noexcept : handler(engine, share) {}
+
+Status ha_rocksdb::make_share(const char* name, TableShare& share) {
+  share.translation = translate_table(*table, table_name_of(name), g_plugin->collations);
+  auto table_or = the_engine().open_table(share.translation.definition.name,
+                                          share.translation.definition, share.translation.layout,
+                                          share.translation.auto_increment);
+  if (!table_or.is_ok()) return table_or.take_status();
+  share.table = std::move(table_or.value());
+  share.statistics = the_engine().statistics(
+      the_engine().catalog().find(share.translation.definition.name));
+  return Status::ok();
+}
+
+TableShare* ha_rocksdb::find_or_make_share(const char* name, Status& status) {
+  lock_shared_ha_data();
+  auto* share = static_cast<TableShare*>(get_ha_share_ptr());
+  if (share == nullptr) {
+    auto made = std::make_unique<TableShare>();
+    status = make_share(name, *made);
+    if (status.is_ok()) {
+      share = made.release();
+      set_ha_share_ptr(share);
+    }
+  }
+  unlock_shared_ha_data();
+  return share;
+}
+
+int ha_rocksdb::open(const char* name, int, uint) noexcept {
+  Status status;
+  share_ = find_or_make_share(name, status);
+  if (share_ == nullptr) {
+    log_message(LogLevel::kError, status.message());
+    return report(std::move(status));
+  }
+  cursor_ = std::make_unique<table::Cursor>(opened());
+  writer_ = std::make_unique<table::RowWriter>(opened());
+  ref_length =
+      static_cast<uint>(share_->translation.primary_key_bytes_max + kPositionLengthBytes);
+  stats.block_size = kBlockSize;
+  return info(HA_STATUS_VARIABLE | HA_STATUS_CONST | HA_STATUS_OPEN);
+}
+
+int ha_rocksdb::close() noexcept {
+  cursor_.reset();
+  writer_.reset();
+  share_ = nullptr;
+  return 0;
+}
+
+handler* ha_rocksdb::clone(const char* name, MEM_ROOT* memory) noexcept {
+  handler* copy = handler::clone(name, memory);
+  if (copy == nullptr) return nullptr;
+  // A clone gets no external_lock() of its own.
+  auto* twin = static_cast<ha_rocksdb*>(copy);
+  twin->session_ = session_;
+  twin->row_lock_ = row_lock_;
+  twin->skip_locked_ = skip_locked_;
+  twin->reads_whole_rows_ = reads_whole_rows_;
+  return copy;
+}
+
+int ha_rocksdb::reset() noexcept {
+  if (cursor_) cursor_->release();
+  return 0;
+}
+
+int ha_rocksdb::extra(ha_extra_function) noexcept { return 0; }
+
+int ha_rocksdb::report(Status status) {
+  if (status.is_ok()) return 0;
+  error_text_ = status.message();
+  return to_handler_error(status, ha_thd());
+}
+
+// ---- positions: the stored primary key without index id, zeros, its length in the last 2 bytes;
+// so memcmp of positions is the order of keys
+
+void ha_rocksdb::write_position(std::string_view primary_key, uchar* position) const {
+  primary_key.remove_prefix(sizeof(catalog::IndexId));
+  const std::size_t room = ref_length - kPositionLengthBytes;
+  BASALT_ASSERT(primary_key.size() <= room);
+  std::memcpy(position, primary_key.data(), primary_key.size());
+  std::memset(position + primary_key.size(), 0, room - primary_key.size());
+  store_le(position + room, static_cast<std::uint16_t>(primary_key.size()));
+}
+
+std::string_view ha_rocksdb::read_position(const uchar* position,
+                                           std::string& primary_key) const {
+  const std::size_t room = ref_length - kPositionLengthBytes;
+  const std::size_t size = std::min<std::size_t>(load_le<std::uint16_t>(position + room), room);
+  primary_key.clear();
+  append_be32(primary_key, opened().index(0).id);
+  primary_key.append(reinterpret_cast<const char*>(position), size);
+  return primary_key;
+}
+
+}  // namespace basalt::server

@@ -1,0 +1,372 @@
+#include <algorithm>
+
+#include "codec/search_bounds.h"
+#include "server/convert/error_mapping.h"
+#include "server/handler/ha_rocksdb.h"
+#include "server/plugin.h"
+#include "server/mariadb.h"
+
+namespace basalt::server {
+namespace {
+
+table::SeekMode seek_mode(ha_rkey_function mode) {
+  switch (static_cast<int>(mode)) {  // int: spatial modes never come here
+    case HA_READ_KEY_OR_NEXT:
+      return table::SeekMode::kFirstAtOrAfter;
+    case HA_READ_KEY_OR_PREV:
+    case HA_READ_PREFIX_LAST_OR_PREV:
+      return table::SeekMode::kLastAtOrBefore;
+    case HA_READ_AFTER_KEY:
+      return table::SeekMode::kFirstAfter;
+    case HA_READ_BEFORE_KEY:
+      return table::SeekMode::kLastBefore;
+    case HA_READ_PREFIX_LAST:
+      return table::SeekMode::kLastWithPrefix;
+    default:
+      return table::SeekMode::kFirstWithPrefix;
+  }
+}
+
+bool is_backward(ha_rkey_function mode) {
+  return mode == HA_READ_KEY_OR_PREV || mode == HA_READ_PREFIX_LAST_OR_PREV ||
+         mode == HA_READ_BEFORE_KEY || mode == HA_READ_PREFIX_LAST;
+}
+
+// Whether a row that compares with the search key as `order` (row minus key) is what `mode` seeks.
+bool is_sought(ha_rkey_function mode, int order) {
+  switch (static_cast<int>(mode)) {
+    case HA_READ_KEY_OR_NEXT:
+      return order >= 0;
+    case HA_READ_AFTER_KEY:
+      return order > 0;
+    case HA_READ_KEY_OR_PREV:
+    case HA_READ_PREFIX_LAST_OR_PREV:
+      return order <= 0;
+    case HA_READ_BEFORE_KEY:
+      return order < 0;
+    default:
+      return order == 0;
+  }
+}
+
+// How many parts a search key has. A whole key is the user's parts, without the primary key's.
+std::size_t count_parts(const KEY& key, key_part_map parts) {
+  if (parts == HA_WHOLE_KEY) return key.user_defined_key_parts;
+  return std::min<std::size_t>(my_count_bits(parts), key.ext_key_parts);
+}
+
+bool has_null_part(const KEY& key, std::size_t part_count, const uchar* tuple) {
+  for (std::size_t i = 0; i < part_count; ++i) {
+    if (key.key_part[i].null_bit != 0 && *tuple != 0) return true;
+    tuple += key.key_part[i].store_length;
+  }
+  return false;
+}
+
+}  // namespace
+
+table::EntryFilter::Verdict PushedConditionFilter::check() {
+  switch (handler_index_cond_check(&owner_)) {
+    case CHECK_POS:
+      return Verdict::kAccept;
+    case CHECK_NEG:
+      return Verdict::kReject;
+    case CHECK_OUT_OF_RANGE:
+      return Verdict::kEndOfRange;
+    case CHECK_ABORTED_BY_USER:
+      return Verdict::kInterrupted;
+    case CHECK_ERROR:
+      break;
+  }
+  return Verdict::kFailed;
+}
+
+// ---- opening
+
+codec::ColumnSet ha_rocksdb::wanted_columns() const {
+  codec::ColumnSet wanted(table->s->fields, reads_whole_rows_);
+  if (reads_whole_rows_) return wanted;
+  for (uint i = bitmap_get_first_set(table->read_set); i != MY_BIT_NONE;
+       i = bitmap_get_next_set(table->read_set, i)) {
+    wanted.set(i);
+  }
+  return wanted;
+}
+
+table::ReadSettings ha_rocksdb::read_settings() const {
+  table::ReadSettings settings;
+  settings.lock = row_lock_;
+  settings.wait = session_->wait_policy();
+  settings.skip_locked = skip_locked_;
+  settings.needs_snapshot = !reads_once_;
+  return settings;
+}
+
+void ha_rocksdb::open_cursor(std::size_t index_number, bool may_skip_row) {
+  cursor_->open(session_->transaction(), index_number, read_settings(), wanted_columns(),
+                may_skip_row);
+  cursor_->set_interruption(session_);
+  is_point_range_ = false;
+}
+
+// The server may want more columns when the scan is open already: DELETE does.
+void ha_rocksdb::column_bitmaps_signal() noexcept {
+  handler::column_bitmaps_signal();
+  if (cursor_ && cursor_->is_open()) cursor_->set_wanted(wanted_columns());
+}
+
+// The server's condition on the index applies to reads into its first record buffer only.
+void ha_rocksdb::prepare_seek(const uchar* record) {
+  cursor_->lift_confinement();
+  if (cursor_->index_number() == 0) return;
+  const bool applies = pushed_idx_cond != nullptr && pushed_idx_cond_keyno == active_index &&
+                       record == table->record[0];
+  cursor_->set_filter(applies ? &condition_filter_ : nullptr,
+                      codec::ColumnSet(table->s->fields, true));
+}
+
+int ha_rocksdb::finish_read(Status status, bool found, int not_found) {
+  if (!status.is_ok()) return report(std::move(status));
+  return found ? 0 : not_found;
+}
+
+Item* ha_rocksdb::idx_cond_push(uint index, Item* condition) noexcept {
+  if (our_index(index) == 0) return condition;
+  pushed_idx_cond = condition;
+  pushed_idx_cond_keyno = index;
+  in_range_check_pushed_down = true;
+  return nullptr;
+}
+
+// ---- table scans and positions
+
+int ha_rocksdb::rnd_init(bool) noexcept {
+  open_cursor(0, false);
+  scan_started_ = false;
+  return 0;
+}
+
+int ha_rocksdb::rnd_end() noexcept {
+  cursor_->close();
+  return 0;
+}
+
+int ha_rocksdb::rnd_next(uchar* record) noexcept {
+  bool found = false;
+  Status status;
+  if (scan_started_) {
+    status = cursor_->next(record, found);
+  } else {
+    scan_started_ = true;
+    status = cursor_->seek_first(record, found);
+  }
+  return finish_read(std::move(status), found, HA_ERR_END_OF_FILE);
+}
+
+int ha_rocksdb::rnd_pos(uchar* record, uchar* position) noexcept {
+  bool found = false;
+  const std::string_view key = read_position(position, position_key_);
+  Status status = cursor_->find_row(key, record, found);
+  return finish_read(std::move(status), found, HA_ERR_KEY_NOT_FOUND);
+}
+
+void ha_rocksdb::position(const uchar* record) noexcept {
+  if (opened().has_hidden_key()) {
+    write_position(cursor_->primary_key(), ref);
+    return;
+  }
+  opened().primary().make_key(record, 0, position_key_);
+  write_position(position_key_, ref);
+}
+
+// ---- index reads
+
+int ha_rocksdb::index_init(uint index, bool) noexcept {
+  open_cursor(our_index(index), keyread_enabled());
+  return 0;
+}
+
+int ha_rocksdb::index_end() noexcept {
+  cursor_->close();
+  return 0;
+}
+
+std::size_t ha_rocksdb::make_prefix(uint index, const uchar* key, key_part_map parts,
+                                    std::string& prefix) {
+  const KEY& info = table->key_info[index];
+  const std::size_t part_count = count_parts(info, parts);
+  const std::size_t number = our_index(index);
+  if (number == 0) {
+    opened().primary().make_search_prefix(key, part_count, prefix);
+    return part_count;
+  }
+  const codec::SecondaryCodec& codec = opened().secondary(number);
+  const std::size_t usable = std::min(
+      part_count, codec.is_unique() ? codec.part_count() : codec.extended_part_count());
+  codec.make_search_prefix(key, usable, prefix);
+  return part_count;
+}
+
+bool ha_rocksdb::is_point_read(uint index, std::size_t part_count, const uchar* key) const {
+  const KEY& info = table->key_info[index];
+  return (info.flags & HA_NOSAME) != 0 && part_count == info.user_defined_key_parts &&
+         !has_null_part(info, part_count, key);
+}
+
+bool ha_rocksdb::extends_unique(uint index, const key_range* range) const {
+  const KEY& info = table->key_info[index];
+  return range != nullptr && our_index(index) != 0 && (info.flags & HA_NOSAME) != 0 &&
+         count_parts(info, range->keypart_map) > info.user_defined_key_parts;
+}
+
+// Entries of a unique index have no primary key parts to seek by: seek by the index's own parts
+// and compare the rest row by row. There are few: one, or those with NULLs.
+int ha_rocksdb::read_extended(uchar* record, const uchar* key, uint key_length,
+                              ha_rkey_function mode) {
+  const bool backward = is_backward(mode);
+  const bool exact = mode == HA_READ_KEY_EXACT || mode == HA_READ_PREFIX ||
+                     mode == HA_READ_PREFIX_LAST;
+  bool found = false;
+  Status status = cursor_->seek(backward ? table::SeekMode::kLastAtOrBefore
+                                         : table::SeekMode::kFirstAtOrAfter,
+                                prefix_, record, found);
+  while (status.is_ok() && found) {
+    const int order = key_cmp(table->key_info[active_index].key_part, key, key_length);
+    if (is_sought(mode, order)) return 0;
+    if (exact && (backward ? order < 0 : order > 0)) return HA_ERR_KEY_NOT_FOUND;
+    status = backward ? cursor_->previous(record, found) : cursor_->next(record, found);
+  }
+  return finish_read(std::move(status), false, HA_ERR_KEY_NOT_FOUND);
+}
+
+int ha_rocksdb::index_read_map(uchar* record, const uchar* key, key_part_map parts,
+                               ha_rkey_function mode) noexcept {
+  prepare_seek(record);
+  const std::size_t part_count = make_prefix(active_index, key, parts, prefix_);
+  const KEY& info = table->key_info[active_index];
+  if ((info.flags & HA_NOSAME) != 0 && part_count > info.user_defined_key_parts) {
+    return read_extended(record, key, calculate_key_len(table, active_index, key, parts), mode);
+  }
+  bool found = false;
+  Status status;
+  if (mode == HA_READ_KEY_EXACT && is_point_read(active_index, part_count, key)) {
+    status = cursor_->find_unique(prefix_, record, found);
+  } else {
+    status = cursor_->seek(seek_mode(mode), prefix_, record, found);
+  }
+  return finish_read(std::move(status), found, HA_ERR_KEY_NOT_FOUND);
+}
+
+// Const tables: the only read of a statement needs no snapshot to be consistent.
+int ha_rocksdb::index_read_idx_map(uchar* record, uint index, const uchar* key,
+                                   key_part_map parts, ha_rkey_function mode) noexcept {
+  reads_once_ = is_only_read();
+  const int result = handler::index_read_idx_map(record, index, key, parts, mode);
+  reads_once_ = false;
+  return result;
+}
+
+bool ha_rocksdb::is_only_read() const {
+  THD* thd = ha_thd();
+  const LEX* lex = thd->lex;
+  return !row_lock_ && lex->sql_command == SQLCOM_SELECT && lex->query_tables != nullptr &&
+         lex->query_tables->next_global == nullptr && lex->sroutines.records == 0 &&
+         lex->all_selects_list != nullptr &&
+         lex->all_selects_list->next_select_in_list() == nullptr && !thd->in_sub_stmt &&
+         !thd_test_options(thd, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN);
+}
+
+int ha_rocksdb::index_next(uchar* record) noexcept {
+  bool found = false;
+  Status status = cursor_->next(record, found);
+  return finish_read(std::move(status), found, HA_ERR_END_OF_FILE);
+}
+
+int ha_rocksdb::index_prev(uchar* record) noexcept {
+  bool found = false;
+  Status status = cursor_->previous(record, found);
+  return finish_read(std::move(status), found, HA_ERR_END_OF_FILE);
+}
+
+int ha_rocksdb::index_first(uchar* record) noexcept {
+  prepare_seek(record);
+  bool found = false;
+  Status status = cursor_->seek_first(record, found);
+  return finish_read(std::move(status), found, HA_ERR_END_OF_FILE);
+}
+
+int ha_rocksdb::index_last(uchar* record) noexcept {
+  prepare_seek(record);
+  bool found = false;
+  Status status = cursor_->seek_last(record, found);
+  return finish_read(std::move(status), found, HA_ERR_END_OF_FILE);
+}
+
+int ha_rocksdb::index_next_same(uchar* record, const uchar* key, uint key_length) noexcept {
+  const KEY& info = table->key_info[active_index];
+  if ((info.flags & HA_NOSAME) != 0 && key_length > info.key_length) {
+    return handler::index_next_same(record, key, key_length);
+  }
+  bool found = false;
+  Status status = cursor_->next_with_prefix(record, found);
+  return finish_read(std::move(status), found, HA_ERR_END_OF_FILE);
+}
+
+// ---- ranges
+
+void ha_rocksdb::make_bounds(uint index, const key_range* start, const key_range* end,
+                             std::string& lower, std::string& upper) {
+  lower.clear();
+  upper.clear();
+  if (start != nullptr) {
+    make_prefix(index, start->key, start->keypart_map, lower);
+    if (start->flag == HA_READ_AFTER_KEY) codec::make_successor(lower);
+  }
+  if (end != nullptr) {
+    make_prefix(index, end->key, end->keypart_map, upper);
+    if (end->flag != HA_READ_BEFORE_KEY) codec::make_successor(upper);
+  }
+}
+
+int ha_rocksdb::read_range_first(const key_range* start, const key_range* end, bool is_equality,
+                                 bool is_sorted) noexcept {
+  is_point_range_ = false;
+  delegates_range_ = extends_unique(active_index, start) || extends_unique(active_index, end);
+  if (delegates_range_) return handler::read_range_first(start, end, is_equality, is_sorted);
+
+  increment_statistics(&SSV::ha_read_key_count);
+  eq_range = is_equality;
+  range_key_part = table->key_info[active_index].key_part;
+  set_end_range(end);
+  uchar* record = table->record[0];
+  prepare_seek(record);
+  bool found = false;
+  Status status;
+  const KEY& info = table->key_info[active_index];
+  if (is_equality && start != nullptr &&
+      is_point_read(active_index, count_parts(info, start->keypart_map), start->key)) {
+    is_point_range_ = true;
+    make_prefix(active_index, start->key, start->keypart_map, prefix_);
+    status = cursor_->find_unique(prefix_, record, found);
+  } else {
+    make_bounds(active_index, start, end, lower_, upper_);
+    cursor_->confine(lower_, upper_);
+    status = cursor_->seek_first(record, found);
+  }
+  const int result = finish_read(std::move(status), found, HA_ERR_END_OF_FILE);
+  table->status = result == 0 ? 0 : STATUS_NOT_FOUND;
+  return result;
+}
+
+int ha_rocksdb::read_range_next() noexcept {
+  if (delegates_range_) return handler::read_range_next();
+  if (is_point_range_) return HA_ERR_END_OF_FILE;
+  increment_statistics(&SSV::ha_read_next_count);
+  bool found = false;
+  Status status = cursor_->next(table->record[0], found);
+  const int result = finish_read(std::move(status), found, HA_ERR_END_OF_FILE);
+  table->status = result == 0 ? 0 : STATUS_NOT_FOUND;
+  return result;
+}
+
+}  // namespace basalt::server

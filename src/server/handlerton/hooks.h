@@ -1,0 +1,16 @@
+#pragma once
+#include "server/mariadb.h"
+
+namespace basalt::server {
+
+// Sets every hook of the handlerton that the engine implements.
+void install_hooks(handlerton* hton);
+
+// The parts, one file each.
+void install_transaction_hooks(handlerton* hton);
+void install_xa_hooks(handlerton* hton);
+void install_savepoint_hooks(handlerton* hton);
+void install_table_hooks(handlerton* hton);
+void install_status_hooks(handlerton* hton);
+
+}  // namespace basalt::server

@@ -1,0 +1,52 @@
+#include <cstring>
+
+#include "server/convert/error_mapping.h"
+#include "server/handlerton/hooks.h"
+#include "server/session.h"
+#include "server/mariadb.h"
+
+namespace basalt::server {
+namespace {
+
+// The server keeps this much raw memory per savepoint for us: the savepoint's number.
+using SavepointArea = std::size_t;
+
+SavepointArea load_area(const void* area) {
+  SavepointArea number = 0;
+  std::memcpy(&number, area, sizeof number);
+  return number;
+}
+
+int savepoint_set(handlerton*, THD* thd, void* area) noexcept {
+  const SavepointArea number = Session::of(thd).transaction().set_savepoint();
+  std::memcpy(area, &number, sizeof number);
+  return 0;
+}
+
+int savepoint_rollback(handlerton*, THD* thd, void* area) noexcept {
+  return to_handler_error(
+      Session::of(thd).transaction().rollback_to_savepoint(load_area(area)), thd);
+}
+
+int savepoint_release(handlerton*, THD* thd, void* area) noexcept {
+  return to_handler_error(Session::of(thd).transaction().release_savepoint(load_area(area)), thd);
+}
+
+// Row locks outlive the savepoint, and only the metadata lock keeps the table from changing
+// under them.
+bool savepoint_rollback_can_release_mdl(handlerton*, THD* thd) noexcept {
+  Session* session = Session::find(thd);
+  return session == nullptr || session->transaction().lock_owner().held_count() == 0;
+}
+
+}  // namespace
+
+void install_savepoint_hooks(handlerton* hton) {
+  hton->savepoint_offset = sizeof(SavepointArea);
+  hton->savepoint_set = savepoint_set;
+  hton->savepoint_rollback = savepoint_rollback;
+  hton->savepoint_release = savepoint_release;
+  hton->savepoint_rollback_can_release_mdl = savepoint_rollback_can_release_mdl;
+}
+
+}  // namespace basalt::server

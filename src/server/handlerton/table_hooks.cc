@@ -1,0 +1,71 @@
+#include <string>
+
+#include "base/log.h"
+#include "server/convert/error_mapping.h"
+#include "server/convert/table_layout.h"
+#include "server/handler/ha_rocksdb.h"
+#include "server/handlerton/hooks.h"
+#include "server/plugin.h"
+#include "server/mariadb.h"
+
+namespace basalt::server {
+namespace {
+
+constexpr std::string_view kTemporaryPrefix = "#sql-temptable-";
+
+handler* create_handler(handlerton* hton, TABLE_SHARE* share, MEM_ROOT* memory) noexcept {
+  return new (memory) ha_rocksdb(hton, share);
+}
+
+// Called for tables of any engine whose definition file is missing: absence is not an error.
+int drop_table(handlerton*, const char* path) noexcept {
+  const Status status = the_engine().drop_table(table_name_of(path));
+  if (status.is(ErrorCode::kTableNotFound)) return ENOENT;
+  if (!status.is_ok()) log_message(LogLevel::kError, "DROP TABLE: " + status.message());
+  return to_handler_error(status, nullptr);
+}
+
+void drop_tables_with_prefix(std::string_view prefix) {
+  for (const catalog::TablePointer& table : the_engine().catalog().all_tables()) {
+    if (!table->name.starts_with(prefix)) continue;
+    const Status status = the_engine().drop_table(table->name);
+    if (!status.is_ok()) log_message(LogLevel::kError, "DROP DATABASE: " + status.message());
+  }
+}
+
+// The server has dropped the tables it knows one by one; what is left has no definition file.
+void drop_database(handlerton*, char* path) noexcept {
+  std::string prefix(table_name_of(path));
+  if (!prefix.ends_with('/')) prefix.push_back('/');
+  drop_tables_with_prefix(prefix);
+}
+
+bool is_temporary(const std::string& name) {
+  const auto slash = name.rfind('/');
+  const std::string_view base =
+      slash == std::string::npos ? name : std::string_view(name).substr(slash + 1);
+  return base.starts_with(kTemporaryPrefix);
+}
+
+// From here on the server asks for no half-done DDL any more: temporary tables of the last run
+// go, and dropped indexes may be reclaimed.
+int signal_ddl_recovery_done(handlerton*) noexcept {
+  for (const catalog::TablePointer& table : the_engine().catalog().all_tables()) {
+    if (!is_temporary(table->name)) continue;
+    const Status status = the_engine().drop_table(table->name);
+    if (!status.is_ok()) log_message(LogLevel::kError, "temporary table: " + status.message());
+  }
+  the_engine().worker().start_reclaiming();
+  return 0;
+}
+
+}  // namespace
+
+void install_table_hooks(handlerton* hton) {
+  hton->create = create_handler;
+  hton->drop_table = drop_table;
+  hton->drop_database = drop_database;
+  hton->signal_ddl_recovery_done = signal_ddl_recovery_done;
+}
+
+}  // namespace basalt::server

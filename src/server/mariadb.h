@@ -1,0 +1,38 @@
+#pragma once
+
+// The only door to MariaDB's headers. To be included last: they define macros with common names.
+#define MYSQL_SERVER 1
+#include <my_global.h>
+#include <my_config.h>
+#include <mysql_version.h>
+
+#include <mysql/plugin.h>
+#include <mysql/service_thd_wait.h>
+#include <sql_class.h>
+#include <handler.h>
+#include <key.h>
+#include <log.h>
+#include <sql_base.h>
+#include <sql_table.h>
+#include <table.h>
+
+// The service headers turn these into calls through pointers that the plugin would have to
+// export for the server to fill in. The server exports the functions themselves: call them, and
+// the plugin's declarations stay all that it exports.
+#undef thd_kill_level
+#undef thd_wait_begin
+#undef thd_wait_end
+#undef my_error
+#undef my_printf_error
+extern "C" enum thd_kill_levels thd_kill_level(const MYSQL_THD thd);
+extern "C" void thd_wait_begin(MYSQL_THD thd, int wait_type);
+extern "C" void thd_wait_end(MYSQL_THD thd);
+extern "C" void my_error(unsigned int code, unsigned long flags, ...);
+extern "C" void my_printf_error(unsigned int code, const char* format, unsigned long flags, ...);
+
+// Functions that the server exports without a declaration in its headers.
+extern "C" int thd_rpl_deadlock_check(MYSQL_THD waiter, MYSQL_THD holder);
+void ignore_db_dirs_append(const char* name);
+
+static_assert(MYSQL_VERSION_ID / 100 == 1011,
+              "the handler interface is that of MariaDB 10.11; other series differ");

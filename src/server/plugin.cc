@@ -1,0 +1,94 @@
+#include "server/plugin.h"
+
+#include <string>
+
+#include "base/log.h"
+#include "server/handlerton/hooks.h"
+#include "server/sysvars.h"
+#include "server/mariadb.h"
+
+namespace basalt::server {
+
+Plugin* g_plugin = nullptr;
+
+namespace {
+
+void write_to_error_log(LogLevel level, std::string_view message) {
+  const auto length = static_cast<int>(message.size());
+  switch (level) {
+    case LogLevel::kInfo:
+      sql_print_information("RocksDB: %.*s", length, message.data());
+      return;
+    case LogLevel::kWarning:
+      sql_print_warning("RocksDB: %.*s", length, message.data());
+      return;
+    case LogLevel::kError:
+      sql_print_error("RocksDB: %.*s", length, message.data());
+      return;
+  }
+}
+
+// The engine's directory is below the data directory but is no database.
+void hide_directory(const std::string& directory) {
+  const auto slash = directory.rfind('/');
+  const std::string name = slash == std::string::npos ? directory : directory.substr(slash + 1);
+  ignore_db_dirs_append(name.c_str());
+}
+
+int init(void* argument) noexcept {
+  set_log_sink(write_to_error_log);
+  auto plugin = std::make_unique<Plugin>();
+  plugin->hton = static_cast<handlerton*>(argument);
+  const kv::DatabaseOptions options = database_options_from_variables();
+  hide_directory(options.directory);
+  Result<std::unique_ptr<engine::Engine>> engine = engine::Engine::start(
+      options, lock_options_from_variables(), &plugin->wait_reporter);
+  if (!engine.is_ok()) {
+    sql_print_error("RocksDB: cannot open '%s': %s", options.directory.c_str(),
+                    engine.status().message().c_str());
+    return 1;
+  }
+  plugin->engine = std::move(engine.value());
+  g_plugin = plugin.release();
+  the_engine().worker().set_sync_log(!commits_are_synced());
+  handlerton* hton = g_plugin->hton;
+  hton->flags = HTON_SUPPORTS_EXTENDED_KEYS | HTON_TRUNCATE_REQUIRES_EXCLUSIVE_USE |
+                HTON_REQUIRES_CLOSE_AFTER_TRUNCATE;
+  install_hooks(hton);
+  return 0;
+}
+
+int deinit(void*) noexcept {
+  delete g_plugin;
+  g_plugin = nullptr;
+  set_log_sink(nullptr);
+  return 0;
+}
+
+st_mysql_storage_engine storage_engine = {MYSQL_HANDLERTON_INTERFACE_VERSION};
+
+}  // namespace
+}  // namespace basalt::server
+
+using basalt::server::deinit;
+using basalt::server::g_system_variables;
+using basalt::server::init;
+using basalt::server::storage_engine;
+
+maria_declare_plugin(rocksdb)
+{
+  MYSQL_STORAGE_ENGINE_PLUGIN,
+  &storage_engine,
+  "ROCKSDB",
+  "The Basalt developers",
+  "Basalt: an LSM storage engine on RocksDB",
+  PLUGIN_LICENSE_GPL,
+  init,
+  deinit,
+  0x0001,
+  nullptr,
+  g_system_variables,
+  "0.1",
+  MariaDB_PLUGIN_MATURITY_GAMMA,
+}
+maria_declare_plugin_end;

@@ -1,0 +1,25 @@
+#pragma once
+#include <memory>
+
+#include "codec/collation.h"
+#include "engine/engine.h"
+#include "server/convert/collation.h"
+#include "server/wait_observer.h"
+#include "server/mariadb.h"
+
+namespace basalt::server {
+
+// What lives from the plugin's init to its deinit.
+struct Plugin {
+  handlerton* hton = nullptr;
+  CollationRegistry collations;
+  WaitReporter wait_reporter;
+  std::unique_ptr<engine::Engine> engine;  // last: stopped first
+};
+
+// The one global of the engine. Null before init and after deinit.
+extern Plugin* g_plugin;
+
+inline engine::Engine& the_engine() { return *g_plugin->engine; }
+
+}  // namespace basalt::server

@@ -1,0 +1,70 @@
+#include "server/session.h"
+
+#include "server/plugin.h"
+#include "server/sysvars.h"
+
+namespace basalt::server {
+
+Session::Session(THD* thd)
+    : thd_(thd), transaction_(the_engine().transactions().make_transaction(thd)) {}
+
+Session::~Session() {
+  if (transaction_->state() == txn::Transaction::State::kPrepared) {
+    the_engine().transactions().detach_prepared(std::move(transaction_));
+  }
+}
+
+Session* Session::find(THD* thd) {
+  return static_cast<Session*>(thd_get_ha_data(thd, g_plugin->hton));
+}
+
+Session& Session::of(THD* thd) {
+  Session* session = find(thd);
+  if (session == nullptr) {
+    session = new Session(thd);
+    thd_set_ha_data(thd, g_plugin->hton, session);
+  }
+  return *session;
+}
+
+void Session::close(THD* thd) {
+  Session* session = find(thd);
+  if (session == nullptr) return;
+  // First: a KILL that comes now must not find what is about to go.
+  thd_set_ha_data(thd, g_plugin->hton, nullptr);
+  delete session;
+}
+
+bool Session::is_raised() const { return thd_kill_level(thd_) != THD_IS_NOT_KILLED; }
+
+txn::IsolationLevel isolation_level_of(THD* thd) {
+  return thd_tx_isolation(thd) <= ISO_READ_COMMITTED ? txn::IsolationLevel::kReadCommitted
+                                                     : txn::IsolationLevel::kRepeatableRead;
+}
+
+void Session::register_statement() {
+  if (!is_raised()) the_engine().locks().clear_interrupt(transaction_->lock_owner());
+  transaction_->begin_statement(isolation_level_of(thd_));
+  trans_register_ha(thd_, false, g_plugin->hton, 0);
+  if (thd_test_options(thd_, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN)) {
+    trans_register_ha(thd_, true, g_plugin->hton, 0);
+  }
+}
+
+lock::WaitPolicy Session::wait_policy() const {
+  lock::WaitPolicy policy;
+  policy.timeout_ms = lock_wait_timeout_ms(thd_);
+  policy.may_wait = policy.timeout_ms > 0;
+  return policy;
+}
+
+bool Session::ends_transaction(bool all) const {
+  return all || !thd_test_options(thd_, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN);
+}
+
+void Session::detach_prepared() {
+  the_engine().transactions().detach_prepared(std::move(transaction_));
+  transaction_ = the_engine().transactions().make_transaction(thd_);
+}
+
+}  // namespace basalt::server

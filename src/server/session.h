@@ -1,0 +1,44 @@
+#pragma once
+#include <memory>
+
+#include "lock/lock_manager.h"
+#include "table/cursor.h"
+#include "txn/transaction.h"
+#include "server/mariadb.h"
+
+namespace basalt::server {
+
+// What a connection has in the engine: its transaction. Made at first use, gone with the
+// connection.
+class Session final : public table::Interruption {
+ public:
+  explicit Session(THD* thd);
+  ~Session() override;
+
+  // The session of a connection; makes it if `thd` has none.
+  static Session& of(THD* thd);
+  // Null if the connection has not used the engine.
+  static Session* find(THD* thd);
+  // Ends the session: rolls back, or leaves a prepared transaction to be decided by name.
+  static void close(THD* thd);
+
+  txn::Transaction& transaction() { return *transaction_; }
+  bool is_raised() const override;
+
+  // Tells transaction and server that a statement uses the engine. May be called repeatedly.
+  void register_statement();
+  lock::WaitPolicy wait_policy() const;
+
+  // Whether what ends now is the transaction and not just a statement of it.
+  bool ends_transaction(bool all) const;
+  // Puts another transaction in the place of one that was prepared and belongs to nobody now.
+  void detach_prepared();
+
+ private:
+  THD* const thd_;
+  std::unique_ptr<txn::Transaction> transaction_;
+};
+
+txn::IsolationLevel isolation_level_of(THD* thd);
+
+}  // namespace basalt::server

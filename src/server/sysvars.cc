@@ -1,0 +1,125 @@
+#include "server/sysvars.h"
+
+#include <string>
+
+#include "server/plugin.h"
+
+namespace basalt::server {
+namespace {
+
+// Values the server keeps for the variables below.
+char* g_datadir = nullptr;
+unsigned long long g_block_cache_size = 0;
+unsigned long long g_write_buffer_size = 0;
+unsigned long long g_max_total_wal_size = 0;
+int g_max_background_jobs = 0;
+my_bool g_deadlock_detect = 1;
+unsigned long g_flush_log_at_trx_commit = 1;
+char* g_create_checkpoint = nullptr;
+
+constexpr unsigned long kFlushAtCommit = 1;
+
+void update_flush_log(THD*, st_mysql_sys_var*, void* target, const void* value) {
+  *static_cast<unsigned long*>(target) = *static_cast<const unsigned long*>(value);
+  if (g_plugin != nullptr) the_engine().worker().set_sync_log(!commits_are_synced());
+}
+
+void update_deadlock_detect(THD*, st_mysql_sys_var*, void* target, const void* value) {
+  *static_cast<my_bool*>(target) = *static_cast<const my_bool*>(value);
+  if (g_plugin != nullptr) the_engine().locks().set_deadlock_detect(g_deadlock_detect);
+}
+
+// Setting the variable takes the checkpoint: a failure must fail the SET.
+int check_create_checkpoint(THD*, st_mysql_sys_var*, void* save, st_mysql_value* value) {
+  char buffer[FN_REFLEN];
+  int length = sizeof buffer;
+  const char* directory = value->val_str(value, buffer, &length);
+  if (directory == nullptr || length == 0) return 1;
+  const Status status =
+      the_engine().database().create_checkpoint(std::string(directory, static_cast<size_t>(length)));
+  if (!status.is_ok()) {
+    my_printf_error(ER_UNKNOWN_ERROR, "rocksdb_create_checkpoint: %s", MYF(0),
+                    status.message().c_str());
+    return 1;
+  }
+  *static_cast<const char**>(save) = nullptr;
+  return 0;
+}
+
+void forget_checkpoint(THD*, st_mysql_sys_var*, void*, const void*) {}
+
+}  // namespace
+
+MYSQL_SYSVAR_STR(datadir, g_datadir, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
+                 "Directory of the engine's files, absolute or below the data directory",
+                 nullptr, nullptr, "./#rocksdb");
+MYSQL_SYSVAR_ULONGLONG(block_cache_size, g_block_cache_size,
+                       PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
+                       "Memory for uncompressed blocks, in bytes. 0: an eighth of the memory "
+                       "that this process may use",
+                       nullptr, nullptr, 0, 0, ULONGLONG_MAX, 1024);
+MYSQL_SYSVAR_ULONGLONG(write_buffer_size, g_write_buffer_size,
+                       PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
+                       "Size of one memtable, in bytes. 0: chosen by the machine's memory",
+                       nullptr, nullptr, 0, 0, ULONGLONG_MAX, 1024);
+MYSQL_SYSVAR_ULONGLONG(max_total_wal_size, g_max_total_wal_size,
+                       PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
+                       "Memtables are flushed so that the write-ahead log stays below this many "
+                       "bytes. 0: four times the memory for memtables",
+                       nullptr, nullptr, 0, 0, ULONGLONG_MAX, 1024);
+MYSQL_SYSVAR_INT(max_background_jobs, g_max_background_jobs,
+                 PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
+                 "Threads for flushes and compactions. 0: chosen by the number of cores", nullptr,
+                 nullptr, 0, 0, 64, 0);
+MYSQL_SYSVAR_BOOL(deadlock_detect, g_deadlock_detect, PLUGIN_VAR_OPCMDARG,
+                  "Find deadlocks when they form. Off: they end by rocksdb_lock_wait_timeout",
+                  nullptr, update_deadlock_detect, 1);
+MYSQL_SYSVAR_ULONG(flush_log_at_trx_commit, g_flush_log_at_trx_commit, PLUGIN_VAR_RQCMDARG,
+                   "1: a commit is on disk when it returns. 0 and 2: the log is synced once a "
+                   "second, a crash of the machine loses up to that",
+                   nullptr, update_flush_log, kFlushAtCommit, 0, 2, 0);
+MYSQL_THDVAR_ULONG(lock_wait_timeout, PLUGIN_VAR_RQCMDARG,
+                   "Seconds that a statement waits for a row lock. 0: not at all", nullptr,
+                   nullptr, 50, 0, 1024UL * 1024 * 1024, 0);
+MYSQL_SYSVAR_STR(create_checkpoint, g_create_checkpoint,
+                 PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_MEMALLOC,
+                 "Setting this to a directory that does not exist makes a consistent copy of the "
+                 "engine's files there, as hard links",
+                 check_create_checkpoint, forget_checkpoint, "");
+
+st_mysql_sys_var* g_system_variables[] = {
+    MYSQL_SYSVAR(datadir),
+    MYSQL_SYSVAR(block_cache_size),
+    MYSQL_SYSVAR(write_buffer_size),
+    MYSQL_SYSVAR(max_total_wal_size),
+    MYSQL_SYSVAR(max_background_jobs),
+    MYSQL_SYSVAR(deadlock_detect),
+    MYSQL_SYSVAR(flush_log_at_trx_commit),
+    MYSQL_SYSVAR(lock_wait_timeout),
+    MYSQL_SYSVAR(create_checkpoint),
+    nullptr,
+};
+
+kv::DatabaseOptions database_options_from_variables() {
+  kv::DatabaseOptions options;
+  options.directory = g_datadir;
+  options.block_cache_bytes = g_block_cache_size;
+  options.memtable_bytes = g_write_buffer_size;
+  options.max_total_wal_bytes = g_max_total_wal_size;
+  options.background_jobs = g_max_background_jobs;
+  return options;
+}
+
+lock::LockManager::Options lock_options_from_variables() {
+  lock::LockManager::Options options;
+  options.deadlock_detect = g_deadlock_detect;
+  return options;
+}
+
+std::int64_t lock_wait_timeout_ms(THD* thd) {
+  return static_cast<std::int64_t>(THDVAR(thd, lock_wait_timeout)) * 1000;
+}
+
+bool commits_are_synced() { return g_flush_log_at_trx_commit == kFlushAtCommit; }
+
+}  // namespace basalt::server

@@ -1,0 +1,371 @@
+#include "table/cursor.h"
+
+#include "codec/search_bounds.h"
+
+namespace basalt::table {
+namespace {
+
+constexpr std::uint32_t kMovesBetweenChecks = 128;
+
+}  // namespace
+
+Cursor::Cursor(const Table& table) : table_(table) {}
+
+void Cursor::open(txn::Transaction& transaction, std::size_t index_number,
+                  const ReadSettings& settings, const codec::ColumnSet& wanted,
+                  bool may_skip_row) {
+  release();
+  transaction_ = &transaction;
+  index_number_ = index_number;
+  settings_ = settings;
+  may_skip_row_ = may_skip_row;
+  set_wanted(wanted);
+  lift_confinement();
+}
+
+void Cursor::set_wanted(const codec::ColumnSet& wanted) {
+  row_plan_ = table_.primary().plan(wanted);
+  visits_row_ = true;
+  if (index_number_ == 0) return;
+  const codec::SecondaryCodec& codec = table_.secondary(index_number_);
+  visits_row_ = settings_.lock.has_value() || !(may_skip_row_ || codec.gives_all(wanted));
+  entry_plan_ = codec.plan(wanted);
+}
+
+void Cursor::close() {
+  transaction_ = nullptr;
+  filter_ = nullptr;
+}
+
+void Cursor::release() {
+  close();
+  iterator_.reset();
+  row_.reset();
+  entry_value_.reset();
+  primary_key_known_ = false;
+  took_lock_ = false;
+}
+
+void Cursor::set_filter(EntryFilter* filter, const codec::ColumnSet& columns) {
+  BASALT_ASSERT(index_number_ != 0);
+  filter_ = filter;
+  if (filter != nullptr) filter_plan_ = table_.secondary(index_number_).plan(columns);
+}
+
+void Cursor::confine(std::string_view lower, std::string_view upper) {
+  lift_confinement();
+  if (!lower.empty()) hard_range_.lower = lower;
+  if (!upper.empty()) hard_range_.upper = upper;
+}
+
+kv::ReadView Cursor::view() {
+  if (settings_.lock) return {};
+  return transaction_->consistent_view(settings_.needs_snapshot);
+}
+
+Status Cursor::check_interruption() {
+  if (++moves_ % kMovesBetweenChecks != 0 || interruption_ == nullptr) return Status::ok();
+  return interruption_->is_raised() ? Status::of(ErrorCode::kInterrupted) : Status::ok();
+}
+
+// ---- positioning
+
+// Begins at the near end of `range`, cut to the hard range.
+void Cursor::start(kv::KeyRange range, Direction direction) {
+  if (range.lower < hard_range_.lower) range.lower = hard_range_.lower;
+  if (range.upper > hard_range_.upper) range.upper = hard_range_.upper;
+  range_ = range;
+  primary_key_known_ = false;
+  // RocksDB leaves iterators with crossed bounds undefined.
+  if (range_.upper < range_.lower) range_.upper = range_.lower;
+  iterator_.emplace(transaction_->new_iterator(table_.family(index_number_), view(), range_));
+  if (direction == Direction::kForward) {
+    iterator_->seek_to_first();
+  } else {
+    iterator_->seek_to_last();
+  }
+}
+
+// At an end of the iterator's range, goes on beyond it; false at the hard range's end.
+bool Cursor::widen(Direction direction) {
+  if (direction == Direction::kForward) {
+    if (range_.upper >= hard_range_.upper) return false;
+    start({range_.upper, hard_range_.upper}, direction);
+  } else {
+    if (range_.lower <= hard_range_.lower) return false;
+    start({hard_range_.lower, range_.lower}, direction);
+  }
+  return true;
+}
+
+Status Cursor::seek(SeekMode mode, std::string_view prefix, std::uint8_t* record, bool& found) {
+  prefix_ = prefix;
+  std::string successor(prefix);
+  const bool has_successor = codec::make_successor(successor);
+  BASALT_ASSERT(has_successor);  // index ids never reach 0xFFFFFFFF
+  const kv::KeyRange whole = table_.whole_range(index_number_);
+  switch (mode) {
+    case SeekMode::kFirstWithPrefix:
+      start({prefix_, successor}, Direction::kForward);
+      return settle(Direction::kForward, Beyond::kStay, record, found);
+    case SeekMode::kFirstAtOrAfter:
+      start({prefix_, whole.upper}, Direction::kForward);
+      return settle(Direction::kForward, Beyond::kStay, record, found);
+    case SeekMode::kFirstAfter:
+      start({successor, whole.upper}, Direction::kForward);
+      return settle(Direction::kForward, Beyond::kStay, record, found);
+    case SeekMode::kLastWithPrefix:
+      start({prefix_, successor}, Direction::kBackward);
+      return settle(Direction::kBackward, Beyond::kStay, record, found);
+    case SeekMode::kLastAtOrBefore:
+      start({whole.lower, successor}, Direction::kBackward);
+      return settle(Direction::kBackward, Beyond::kStay, record, found);
+    case SeekMode::kLastBefore:
+      start({whole.lower, prefix_}, Direction::kBackward);
+      return settle(Direction::kBackward, Beyond::kStay, record, found);
+  }
+  BASALT_UNREACHABLE();
+}
+
+Status Cursor::seek_first(std::uint8_t* record, bool& found) {
+  prefix_.clear();
+  start(table_.whole_range(index_number_), Direction::kForward);
+  return settle(Direction::kForward, Beyond::kStay, record, found);
+}
+
+Status Cursor::seek_last(std::uint8_t* record, bool& found) {
+  prefix_.clear();
+  start(table_.whole_range(index_number_), Direction::kBackward);
+  return settle(Direction::kBackward, Beyond::kStay, record, found);
+}
+
+Status Cursor::next(std::uint8_t* record, bool& found) {
+  found = false;
+  if (!iterator_) {
+    if (prefix_.empty()) return Status::ok();
+    std::string successor = prefix_;
+    codec::make_successor(successor);
+    start({successor, hard_range_.upper}, Direction::kForward);
+  } else if (iterator_->is_valid()) {
+    iterator_->next();
+  }
+  return settle(Direction::kForward, Beyond::kWiden, record, found);
+}
+
+Status Cursor::previous(std::uint8_t* record, bool& found) {
+  found = false;
+  if (!iterator_) {
+    if (prefix_.empty()) return Status::ok();
+    start({hard_range_.lower, prefix_}, Direction::kBackward);
+  } else if (iterator_->is_valid()) {
+    iterator_->previous();
+  }
+  return settle(Direction::kBackward, Beyond::kWiden, record, found);
+}
+
+Status Cursor::next_with_prefix(std::uint8_t* record, bool& found) {
+  found = false;
+  if (!iterator_ || !iterator_->is_valid()) return Status::ok();
+  iterator_->next();
+  if (iterator_->is_valid() && !iterator_->key().starts_with(prefix_)) return Status::ok();
+  return settle(Direction::kForward, Beyond::kStay, record, found);
+}
+
+// ---- from an entry to a row
+
+// Goes on in `direction` until an entry's row is accepted or there are no more entries: in the
+// iterator's range, or with kWiden in the hard range.
+Status Cursor::settle(Direction direction, Beyond beyond, std::uint8_t* record, bool& found) {
+  found = false;
+  while (true) {
+    while (iterator_->is_valid()) {
+      BASALT_TRY(check_interruption());
+      Settled settled = Settled::kPass;
+      BASALT_TRY(settle_here(record, settled));
+      found = settled == Settled::kFound;
+      if (settled != Settled::kPass) return Status::ok();
+      if (direction == Direction::kForward) {
+        iterator_->next();
+      } else {
+        iterator_->previous();
+      }
+    }
+    BASALT_TRY(iterator_->status());
+    if (beyond == Beyond::kStay || !widen(direction)) return Status::ok();
+  }
+}
+
+Status Cursor::settle_here(std::uint8_t* record, Settled& settled) {
+  took_lock_ = false;
+  primary_key_known_ = false;
+  return index_number_ == 0 ? settle_primary(record, settled) : settle_secondary(record, settled);
+}
+
+Status Cursor::settle_primary(std::uint8_t* record, Settled& settled) {
+  if (!settings_.lock) {
+    settled = Settled::kFound;
+    return table_.primary().read(iterator_->key(), iterator_->value(), row_plan_, record);
+  }
+  current_primary_key_ = iterator_->key();
+  primary_key_known_ = true;
+  bool found = false;
+  BASALT_TRY(fetch_row(record, found));
+  settled = found ? Settled::kFound : Settled::kPass;
+  return Status::ok();
+}
+
+Status Cursor::settle_secondary(std::uint8_t* record, Settled& settled) {
+  const codec::SecondaryCodec& codec = table_.secondary(index_number_);
+  if (filter_ != nullptr) {
+    settled = Settled::kFound;
+    BASALT_TRY(check_filter(record, settled));
+    if (settled != Settled::kFound) return Status::ok();
+  }
+  if (!visits_row_) {
+    settled = Settled::kFound;
+    return codec.read(iterator_->key(), iterator_->value(), entry_plan_, record);
+  }
+  BASALT_TRY(codec.primary_key_of(iterator_->key(), iterator_->value(), current_primary_key_));
+  primary_key_known_ = true;
+  bool found = false;
+  if (settings_.lock) {
+    // The row may have left this entry while we waited for it.
+    bool skipped = false;
+    BASALT_TRY(lock_row(skipped));
+    bool current = false;
+    if (!skipped) BASALT_TRY(is_entry_current(iterator_->key(), current));
+    if (!current) {
+      release_row_lock();
+      settled = Settled::kPass;
+      return Status::ok();
+    }
+  }
+  BASALT_TRY(read_row(record, found));
+  if (!found && !settings_.lock && settings_.needs_snapshot) {
+    return Status(ErrorCode::kCorruption, "an entry of index '" +
+                                              table_.index(index_number_).name +
+                                              "' has no row; run CHECK TABLE");
+  }
+  settled = found ? Settled::kFound : Settled::kPass;
+  return Status::ok();
+}
+
+Status Cursor::check_filter(std::uint8_t* record, Settled& settled) {
+  BASALT_TRY(table_.secondary(index_number_)
+                 .read(iterator_->key(), iterator_->value(), filter_plan_, record));
+  switch (filter_->check()) {
+    case EntryFilter::Verdict::kAccept:
+      settled = Settled::kFound;
+      return Status::ok();
+    case EntryFilter::Verdict::kReject:
+      settled = Settled::kPass;
+      return Status::ok();
+    case EntryFilter::Verdict::kEndOfRange:
+      settled = Settled::kEnd;
+      return Status::ok();
+    case EntryFilter::Verdict::kInterrupted:
+      return Status::of(ErrorCode::kInterrupted);
+    case EntryFilter::Verdict::kFailed:
+      return Status(ErrorCode::kInvalidArgument, "the pushed condition failed");
+  }
+  BASALT_UNREACHABLE();
+}
+
+// Locks the current row. `skipped`: another transaction holds it and we do not wait.
+Status Cursor::lock_row(bool& skipped) {
+  lock::WaitPolicy policy = settings_.wait;
+  if (settings_.skip_locked) policy.may_wait = false;
+  Status status =
+      transaction_->lock(current_primary_key_, *settings_.lock, policy, &took_lock_);
+  skipped = settings_.skip_locked && status.is(ErrorCode::kLockTimeout);
+  return skipped ? Status::ok() : std::move(status);
+}
+
+Status Cursor::is_entry_current(std::string_view key, bool& current) {
+  BASALT_TRY(transaction_->get(table_.family(index_number_), key, {}, entry_value_, current));
+  if (!current || !table_.secondary(index_number_).is_unique()) return Status::ok();
+  // The unique value may belong to another row by now.
+  std::string owner;
+  BASALT_TRY(table_.secondary(index_number_).primary_key_of(key, entry_value_.view(), owner));
+  current = owner == current_primary_key_;
+  return Status::ok();
+}
+
+// Locks the row current_primary_key_ if the statement locks, then reads it.
+Status Cursor::fetch_row(std::uint8_t* record, bool& found) {
+  found = false;
+  if (settings_.lock) {
+    bool skipped = false;
+    BASALT_TRY(lock_row(skipped));
+    if (skipped) return Status::ok();
+  }
+  return read_row(record, found);
+}
+
+Status Cursor::read_row(std::uint8_t* record, bool& found) {
+  BASALT_TRY(transaction_->get(table_.family(0), current_primary_key_, view(), row_, found));
+  if (!found) {
+    // A lock on a row that is gone guards nothing.
+    release_row_lock();
+    return Status::ok();
+  }
+  return table_.primary().read(current_primary_key_, row_.view(), row_plan_, record);
+}
+
+Status Cursor::find_row(std::string_view primary_key, std::uint8_t* record, bool& found) {
+  current_primary_key_ = primary_key;
+  primary_key_known_ = true;
+  took_lock_ = false;
+  return fetch_row(record, found);
+}
+
+Status Cursor::find_unique(std::string_view key, std::uint8_t* record, bool& found) {
+  prefix_ = key;
+  iterator_.reset();
+  if (index_number_ == 0) return find_row(key, record, found);
+  took_lock_ = false;
+  primary_key_known_ = false;
+  const codec::SecondaryCodec& codec = table_.secondary(index_number_);
+  while (true) {
+    BASALT_TRY(transaction_->get(table_.family(index_number_), key, view(), entry_value_, found));
+    if (!found) return Status::ok();
+    if (!visits_row_) return codec.read(key, entry_value_.view(), entry_plan_, record);
+    BASALT_TRY(codec.primary_key_of(key, entry_value_.view(), current_primary_key_));
+    primary_key_known_ = true;
+    if (!settings_.lock) return fetch_row(record, found);
+    bool skipped = false;
+    BASALT_TRY(lock_row(skipped));
+    if (skipped) {
+      found = false;
+      return Status::ok();
+    }
+    bool current = false;
+    BASALT_TRY(is_entry_current(key, current));
+    if (current) break;
+    // The value moved to another row, or away, while we waited: look again.
+    release_row_lock();
+  }
+  return read_row(record, found);
+}
+
+const std::string& Cursor::primary_key() {
+  if (!primary_key_known_ && iterator_ && iterator_->is_valid()) {
+    if (index_number_ == 0) {
+      current_primary_key_ = iterator_->key();
+    } else {
+      table_.secondary(index_number_)
+          .primary_key_of(iterator_->key(), iterator_->value(), current_primary_key_)
+          .ignore("the entry was decoded when the cursor came here");
+    }
+    primary_key_known_ = true;
+  }
+  return current_primary_key_;
+}
+
+void Cursor::release_row_lock() {
+  if (!took_lock_) return;
+  took_lock_ = false;
+  transaction_->unlock(current_primary_key_);
+}
+
+}  // namespace basalt::table

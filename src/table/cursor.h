@@ -1,0 +1,153 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "codec/layout.h"
+#include "codec/read_plan.h"
+#include "kv/database.h"
+#include "lock/lock_manager.h"
+#include "table/table.h"
+#include "txn/transaction.h"
+
+namespace basalt::table {
+
+// How a statement reads rows.
+struct ReadSettings {
+  // Empty: a consistent read, without locks. Otherwise rows are locked and read in their newest
+  // committed version.
+  std::optional<lock::LockMode> lock;
+  lock::WaitPolicy wait;
+  // Pass over rows that others have locked.
+  bool skip_locked = false;
+  // False only for a statement that reads a single row once.
+  bool needs_snapshot = true;
+};
+
+// Which of the keys that compare with a search prefix is wanted. "Prefix" means: its leading
+// parts equal those of the search.
+enum class SeekMode : std::uint8_t {
+  kFirstWithPrefix,
+  kLastWithPrefix,
+  kFirstAtOrAfter,   // the first with the prefix or greater
+  kFirstAfter,       // the first greater than all with the prefix
+  kLastAtOrBefore,   // the last with the prefix or smaller
+  kLastBefore,       // the last smaller than all with the prefix
+};
+
+// Decides about an index entry before its row is fetched.
+class EntryFilter {
+ public:
+  enum class Verdict : std::uint8_t { kAccept, kReject, kEndOfRange, kInterrupted, kFailed };
+  virtual ~EntryFilter() = default;
+  // The columns named to Cursor::set_filter() are in the record.
+  virtual Verdict check() = 0;
+};
+
+// Asked now and then during long scans.
+class Interruption {
+ public:
+  virtual ~Interruption() = default;
+  virtual bool is_raised() const = 0;
+};
+
+// Moves over one index of a table and unpacks rows.
+//
+// Life cycle  open() -> seek...() -> next()/previous()... -> close(). Moving needs a successful
+//             seek before it. After "not found" the cursor is not on a row.
+// Values      Blob pointers in the record stay valid until the cursor moves, seeks, is opened anew
+//             or released.
+// Errors      "Not found" and "end" are found == false with an ok status.
+// Threads     Belongs to one handler.
+class Cursor {
+ public:
+  explicit Cursor(const Table& table);
+
+  // Makes ready to read `index_number` in `transaction`. `wanted` are the columns to unpack. A
+  // consistent read visits the row only if the entry does not give them all; with `may_skip_row`
+  // it never does, and columns the entry does not give are left alone.
+  void open(txn::Transaction& transaction, std::size_t index_number, const ReadSettings& settings,
+            const codec::ColumnSet& wanted, bool may_skip_row);
+  // Changes the columns to unpack from the next row on.
+  void set_wanted(const codec::ColumnSet& wanted);
+  // Ends the scan. The last row's blobs stay valid until the next open() or release().
+  void close();
+  // Also lets go of all data the cursor keeps in memory.
+  void release();
+  bool is_open() const { return transaction_ != nullptr; }
+  std::size_t index_number() const { return index_number_; }
+
+  // Applies `filter` to entries of a secondary index; null: none. `columns` must be given by the
+  // entry. Stays until close().
+  void set_filter(EntryFilter* filter, const codec::ColumnSet& columns);
+  void set_interruption(const Interruption* interruption) { interruption_ = interruption; }
+
+  // Confines all moves that follow to [lower, upper); empty: the end of the index.
+  void confine(std::string_view lower, std::string_view upper);
+  void lift_confinement() { hard_range_ = table_.whole_range(index_number_); }
+
+  Status seek(SeekMode mode, std::string_view prefix, std::uint8_t* record, bool& found);
+  Status seek_first(std::uint8_t* record, bool& found);
+  Status seek_last(std::uint8_t* record, bool& found);
+  Status next(std::uint8_t* record, bool& found);
+  Status previous(std::uint8_t* record, bool& found);
+  // As next(), but ends where entries no longer begin with the prefix of the last seek.
+  Status next_with_prefix(std::uint8_t* record, bool& found);
+
+  // The row with exactly this primary key (index id included), whatever index is open.
+  Status find_row(std::string_view primary_key, std::uint8_t* record, bool& found);
+  // The row whose unique value is `key`: all parts of the open primary or unique index, none NULL.
+  Status find_unique(std::string_view key, std::uint8_t* record, bool& found);
+
+  // The stored key of the row the cursor is on.
+  const std::string& primary_key();
+  // Gives back the lock of the row the cursor is on, if this read took it.
+  void release_row_lock();
+
+ private:
+  enum class Direction : std::uint8_t { kForward, kBackward };
+  enum class Beyond : std::uint8_t { kStay, kWiden };
+  enum class Settled : std::uint8_t { kFound, kPass, kEnd };
+
+  void start(kv::KeyRange range, Direction direction);
+  bool widen(Direction direction);
+  Status settle(Direction direction, Beyond beyond, std::uint8_t* record, bool& found);
+  Status settle_here(std::uint8_t* record, Settled& settled);
+  Status settle_primary(std::uint8_t* record, Settled& settled);
+  Status settle_secondary(std::uint8_t* record, Settled& settled);
+  Status check_filter(std::uint8_t* record, Settled& settled);
+  Status lock_row(bool& skipped);
+  Status is_entry_current(std::string_view key, bool& current);
+  Status fetch_row(std::uint8_t* record, bool& found);
+  Status read_row(std::uint8_t* record, bool& found);
+  kv::ReadView view();
+  Status check_interruption();
+
+  const Table& table_;
+  txn::Transaction* transaction_ = nullptr;
+  std::size_t index_number_ = 0;
+  ReadSettings settings_;
+  bool may_skip_row_ = false;
+  bool visits_row_ = true;
+  codec::ReadPlan row_plan_;
+  codec::ReadPlan entry_plan_;
+  EntryFilter* filter_ = nullptr;
+  codec::ReadPlan filter_plan_;
+  const Interruption* interruption_ = nullptr;
+  std::uint32_t moves_ = 0;
+
+  kv::KeyRange hard_range_;  // never left
+  kv::KeyRange range_;       // of the iterator
+  std::optional<kv::Iterator> iterator_;
+  std::string prefix_;
+  std::string current_primary_key_;
+  bool primary_key_known_ = false;
+  bool took_lock_ = false;
+  std::string entry_key_;
+  kv::PinnedValue row_;
+  kv::PinnedValue entry_value_;
+};
+
+}  // namespace basalt::table

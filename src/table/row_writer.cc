@@ -1,0 +1,123 @@
+#include "table/row_writer.h"
+
+namespace basalt::table {
+
+RowWriter::RowWriter(const Table& table) : table_(table), entries_(table.index_count() - 1) {}
+
+Status RowWriter::lock_exclusive(txn::Transaction& transaction, std::string_view key) {
+  return transaction.lock(key, lock::LockMode::kExclusive, policy_);
+}
+
+Status RowWriter::check_primary(txn::Transaction& transaction) {
+  BASALT_TRY(lock_exclusive(transaction, new_key_));
+  if (table_.has_hidden_key()) return Status::ok();
+  bool exists = false;
+  BASALT_TRY(transaction.get(table_.family(0), new_key_, {}, found_, exists));
+  if (!exists) return Status::ok();
+  duplicate_index_ = 0;
+  duplicate_primary_key_ = new_key_;
+  return Status::of(ErrorCode::kDuplicateKey);
+}
+
+Status RowWriter::check_unique(txn::Transaction& transaction, std::size_t index_number,
+                               const std::uint8_t* record, const Entry& entry) {
+  const codec::SecondaryCodec& codec = table_.secondary(index_number);
+  if (!codec.is_unique_entry(record)) return Status::ok();
+  // The key of an entry of unique form is the unique value itself.
+  BASALT_TRY(lock_exclusive(transaction, entry.key));
+  bool exists = false;
+  BASALT_TRY(transaction.get(table_.family(index_number), entry.key, {}, found_, exists));
+  if (!exists) return Status::ok();
+  duplicate_index_ = index_number;
+  BASALT_TRY(codec.primary_key_of(entry.key, found_.view(), duplicate_primary_key_));
+  BASALT_TRY(lock_exclusive(transaction, duplicate_primary_key_));
+  return Status::of(ErrorCode::kDuplicateKey);
+}
+
+Status RowWriter::lock_vacated(txn::Transaction& transaction, std::size_t index_number,
+                               const std::uint8_t* record) {
+  const codec::SecondaryCodec& codec = table_.secondary(index_number);
+  if (!codec.is_unique_entry(record)) return Status::ok();
+  codec.make_unique_prefix(record, unique_prefix_);
+  return lock_exclusive(transaction, unique_prefix_);
+}
+
+Status RowWriter::insert(txn::Transaction& transaction, const std::uint8_t* record) {
+  std::uint64_t row_id = 0;
+  if (table_.has_hidden_key()) {
+    BASALT_TRY(table_.state().hidden_row_id.take(0, 1, 1, row_id));
+  }
+  table_.primary().make_key(record, row_id, new_key_);
+  BASALT_TRY(check_primary(transaction));
+  for (std::size_t i = 1; i < table_.index_count(); ++i) {
+    Entry& entry = entries_[i - 1];
+    table_.secondary(i).make_entry(record, new_key_, entry.key, entry.value);
+    BASALT_TRY(check_unique(transaction, i, record, entry));
+  }
+
+  table_.primary().make_row(record, table_.definition().schema_version, row_);
+  BASALT_TRY(transaction.put(table_.family(0), new_key_, row_));
+  for (std::size_t i = 1; i < table_.index_count(); ++i) {
+    const Entry& entry = entries_[i - 1];
+    BASALT_TRY(transaction.put(table_.family(i), entry.key, entry.value));
+  }
+  return Status::ok();
+}
+
+Status RowWriter::update(txn::Transaction& transaction, const std::uint8_t* old_record,
+                         const std::uint8_t* new_record, std::string_view old_primary_key) {
+  if (table_.has_hidden_key()) {
+    old_key_ = old_primary_key;
+    new_key_ = old_primary_key;
+  } else {
+    table_.primary().make_key(old_record, 0, old_key_);
+    table_.primary().make_key(new_record, 0, new_key_);
+  }
+  const bool moves = old_key_ != new_key_;
+  BASALT_TRY(lock_exclusive(transaction, old_key_));
+  if (moves) BASALT_TRY(check_primary(transaction));
+  for (std::size_t i = 1; i < table_.index_count(); ++i) {
+    const codec::SecondaryCodec& codec = table_.secondary(i);
+    Entry& entry = entries_[i - 1];
+    codec.make_entry(old_record, old_key_, entry.old_key, entry.old_value);
+    codec.make_entry(new_record, new_key_, entry.key, entry.value);
+    if (entry.old_key == entry.key) continue;
+    BASALT_TRY(lock_vacated(transaction, i, old_record));
+    BASALT_TRY(check_unique(transaction, i, new_record, entry));
+  }
+
+  table_.primary().make_row(new_record, table_.definition().schema_version, row_);
+  if (moves) BASALT_TRY(transaction.remove(table_.family(0), old_key_));
+  BASALT_TRY(transaction.put(table_.family(0), new_key_, row_));
+  for (std::size_t i = 1; i < table_.index_count(); ++i) {
+    const Entry& entry = entries_[i - 1];
+    if (entry.old_key == entry.key && entry.old_value == entry.value) continue;
+    // Also when only the value differs: a single removal must meet exactly one put.
+    BASALT_TRY(transaction.remove_single(table_.family(i), entry.old_key));
+    BASALT_TRY(transaction.put(table_.family(i), entry.key, entry.value));
+  }
+  return Status::ok();
+}
+
+Status RowWriter::remove(txn::Transaction& transaction, const std::uint8_t* record,
+                         std::string_view primary_key) {
+  if (table_.has_hidden_key()) {
+    old_key_ = primary_key;
+  } else {
+    table_.primary().make_key(record, 0, old_key_);
+  }
+  BASALT_TRY(lock_exclusive(transaction, old_key_));
+  for (std::size_t i = 1; i < table_.index_count(); ++i) {
+    BASALT_TRY(lock_vacated(transaction, i, record));
+  }
+
+  BASALT_TRY(transaction.remove(table_.family(0), old_key_));
+  for (std::size_t i = 1; i < table_.index_count(); ++i) {
+    Entry& entry = entries_[i - 1];
+    table_.secondary(i).make_entry(record, old_key_, entry.old_key, entry.old_value);
+    BASALT_TRY(transaction.remove_single(table_.family(i), entry.old_key));
+  }
+  return Status::ok();
+}
+
+}  // namespace basalt::table

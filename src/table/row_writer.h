@@ -1,0 +1,71 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "kv/database.h"
+#include "lock/lock_manager.h"
+#include "table/table.h"
+#include "txn/transaction.h"
+
+namespace basalt::table {
+
+// Writes whole rows: the row and its entry in every index, inside a transaction.
+//
+// Atomicity   A call that fails has changed nothing, so the statement may go on with other rows.
+//             All locks and duplicate checks come before the first write.
+// Locks       Exclusive on the primary key, and on the values that enter or leave a unique index.
+// Errors      kDuplicateKey: duplicate_index() and duplicate_primary_key() name the row that is
+//             there already; it is locked. Errors of locks as in LockManager.
+// Threads     Belongs to one handler. Buffers are reused: no allocation per row in the long run.
+class RowWriter {
+ public:
+  explicit RowWriter(const Table& table);
+
+  void set_wait_policy(const lock::WaitPolicy& policy) { policy_ = policy; }
+
+  Status insert(txn::Transaction& transaction, const std::uint8_t* record);
+  // `old_primary_key` is the stored key of the row; needed only without a visible primary key.
+  Status update(txn::Transaction& transaction, const std::uint8_t* old_record,
+                const std::uint8_t* new_record, std::string_view old_primary_key);
+  Status remove(txn::Transaction& transaction, const std::uint8_t* record,
+                std::string_view primary_key);
+
+  // Of the last kDuplicateKey.
+  std::size_t duplicate_index() const { return duplicate_index_; }
+  const std::string& duplicate_primary_key() const { return duplicate_primary_key_; }
+  // Of the last row written.
+  const std::string& primary_key() const { return new_key_; }
+
+ private:
+  // A secondary entry, before and after.
+  struct Entry {
+    std::string old_key;
+    std::string old_value;
+    std::string key;
+    std::string value;
+  };
+
+  Status lock_exclusive(txn::Transaction& transaction, std::string_view key);
+  Status check_primary(txn::Transaction& transaction);
+  Status check_unique(txn::Transaction& transaction, std::size_t index_number,
+                      const std::uint8_t* record, const Entry& entry);
+  // Keeps others from inserting the unique value that is about to go until we commit.
+  Status lock_vacated(txn::Transaction& transaction, std::size_t index_number,
+                      const std::uint8_t* record);
+
+  const Table& table_;
+  lock::WaitPolicy policy_;
+  std::vector<Entry> entries_;  // one per secondary index
+  std::string old_key_;
+  std::string new_key_;
+  std::string row_;
+  std::string unique_prefix_;
+  kv::PinnedValue found_;
+  std::size_t duplicate_index_ = 0;
+  std::string duplicate_primary_key_;
+};
+
+}  // namespace basalt::table

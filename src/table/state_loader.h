@@ -1,0 +1,26 @@
+#pragma once
+#include <cstdint>
+
+#include "base/status.h"
+#include "kv/database.h"
+#include "table/table.h"
+
+namespace basalt::table {
+
+// Which index gives the greatest auto-increment value: its first part is the column.
+struct AutoIncrementSource {
+  bool exists = false;
+  std::size_t index_number = 0;
+  std::size_t column = 0;
+};
+
+// Sets the counters of a table that is opened for the first time since the engine started: above
+// their stored marks and above every value in the table.
+Status load_counters(kv::Database& database, const Table& table,
+                     const AutoIncrementSource& auto_increment);
+
+// The value of an integer or floating-point column of a record, as AUTO_INCREMENT counts it:
+// negative values are 0.
+std::uint64_t counter_value(const codec::ColumnLayout& column, const std::uint8_t* record);
+
+}  // namespace basalt::table

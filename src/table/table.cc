@@ -1,0 +1,39 @@
+#include "table/table.h"
+
+#include "base/bytes.h"
+
+namespace basalt::table {
+
+codec::IndexLayout make_index_layout(const catalog::IndexDefinition& index,
+                                     const codec::TableLayout& layout) {
+  codec::IndexLayout result;
+  result.index_id = index.id;
+  result.unique = index.unique;
+  for (const catalog::KeyPartDefinition& part : index.parts) {
+    BASALT_ASSERT(part.column < layout.columns.size());
+    result.parts.push_back({part.column, part.prefix_length, part.descending, part.tuple_length});
+  }
+  return result;
+}
+
+Table::Table(catalog::TablePointer definition, codec::TableLayout layout,
+             std::shared_ptr<TableState> state)
+    : definition_(std::move(definition)),
+      layout_(std::move(layout)),
+      state_(std::move(state)),
+      primary_(layout_, make_index_layout(definition_->indexes.front(), layout_)) {
+  const codec::IndexLayout primary = make_index_layout(definition_->indexes.front(), layout_);
+  for (std::size_t i = 1; i < definition_->indexes.size(); ++i) {
+    secondaries_.emplace_back(layout_, make_index_layout(definition_->indexes[i], layout_),
+                              primary);
+  }
+}
+
+kv::KeyRange Table::whole_range(std::size_t index_number) const {
+  kv::KeyRange range;
+  append_be32(range.lower, index(index_number).id);
+  append_be32(range.upper, index(index_number).id + 1);
+  return range;
+}
+
+}  // namespace basalt::table

@@ -1,0 +1,66 @@
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "catalog/catalog.h"
+#include "codec/layout.h"
+#include "codec/primary_codec.h"
+#include "codec/secondary_codec.h"
+#include "table/counter.h"
+
+namespace basalt::table {
+
+// What all sessions share of a table while the engine runs, however often it is opened.
+struct TableState {
+  TableState(catalog::Catalog& catalog, catalog::TableId table)
+      : auto_increment(catalog, table, catalog::CounterKind::kAutoIncrement),
+        hidden_row_id(catalog, table, catalog::CounterKind::kHiddenRowId) {}
+
+  Counter auto_increment;
+  Counter hidden_row_id;
+};
+
+// An open table: its definition, bound to the record layout of the server's table share.
+//
+// Ownership   Collations in `layout` outlive it.
+// Threads     Immutable; shared by all handlers of a table share.
+class Table {
+ public:
+  Table(catalog::TablePointer definition, codec::TableLayout layout,
+        std::shared_ptr<TableState> state);
+  Table(const Table&) = delete;
+  Table& operator=(const Table&) = delete;
+
+  const catalog::TableDefinition& definition() const { return *definition_; }
+  const codec::TableLayout& layout() const { return layout_; }
+  TableState& state() const { return *state_; }
+
+  bool has_hidden_key() const { return primary_.has_hidden_key(); }
+  std::size_t index_count() const { return definition_->indexes.size(); }
+  const catalog::IndexDefinition& index(std::size_t number) const {
+    return definition_->indexes[number];
+  }
+  kv::FamilyId family(std::size_t index_number) const { return index(index_number).family; }
+  const codec::PrimaryCodec& primary() const { return primary_; }
+  // `index_number` counts as in the definition: the primary is 0.
+  const codec::SecondaryCodec& secondary(std::size_t index_number) const {
+    return secondaries_[index_number - 1];
+  }
+  // All keys of an index: [index id, index id + 1).
+  kv::KeyRange whole_range(std::size_t index_number) const;
+
+ private:
+  catalog::TablePointer definition_;
+  codec::TableLayout layout_;
+  std::shared_ptr<TableState> state_;
+  codec::PrimaryCodec primary_;
+  std::vector<codec::SecondaryCodec> secondaries_;
+};
+
+// The codec's view of an index of the definition.
+codec::IndexLayout make_index_layout(const catalog::IndexDefinition& index,
+                                     const codec::TableLayout& layout);
+
+}  // namespace basalt::table

@@ -1,0 +1,237 @@
+#include "txn/transaction.h"
+
+#include <rocksdb/utilities/transaction.h>
+#include <rocksdb/utilities/transaction_db.h>
+#include <rocksdb/utilities/write_batch_with_index.h>
+
+#include "base/failpoint.h"
+#include "kv/rocksdb_access.h"
+#include "kv/status_conversion.h"
+#include "txn/transaction_manager.h"
+
+namespace basalt::txn {
+
+using kv::from_rocksdb;
+using kv::slice_of;
+namespace rdb = kv::rdb;
+
+Transaction::Transaction(TransactionManager& manager, std::uint64_t id, void* user)
+    : manager_(manager), owner_(id, user) {}
+
+Transaction::~Transaction() {
+  BASALT_ASSERT(state_ != State::kPrepared);
+  if (state_ == State::kActive) {
+    rollback().ignore("the batch dies with the transaction; finish() released the locks");
+  }
+}
+
+void Transaction::activate() {
+  if (state_ == State::kIdle) state_ = State::kActive;
+}
+
+void Transaction::finish() {
+  manager_.locks().release_all(owner_);
+  transaction_snapshot_.reset();
+  statement_snapshot_.reset();
+  has_writes_ = false;
+  statement_savepoint_set_ = false;
+  savepoints_ = 0;
+  name_.clear();
+  state_ = State::kIdle;
+}
+
+// ---- statements and savepoints
+
+void Transaction::begin_statement(IsolationLevel level) {
+  if (in_statement_) return;
+  in_statement_ = true;
+  level_ = level;
+}
+
+void Transaction::end_statement() {
+  in_statement_ = false;
+  statement_snapshot_.reset();
+  if (!statement_savepoint_set_) return;
+  statement_savepoint_set_ = false;
+  from_rocksdb(writes_->PopSavePoint()).ignore("there is one: statement_savepoint_set_");
+}
+
+Status Transaction::rollback_statement() {
+  in_statement_ = false;
+  statement_snapshot_.reset();
+  if (!statement_savepoint_set_) return Status::ok();
+  statement_savepoint_set_ = false;
+  return from_rocksdb(writes_->RollbackToSavePoint());
+}
+
+std::size_t Transaction::set_savepoint() {
+  end_statement();
+  activate();
+  ++savepoints_;
+  if (has_writes_) writes_->SetSavePoint();
+  return savepoints_;
+}
+
+Status Transaction::rollback_to_savepoint(std::size_t number) {
+  end_statement();
+  if (number == 0 || number > savepoints_) {
+    return Status(ErrorCode::kInvalidArgument, "no such savepoint");
+  }
+  if (has_writes_) {
+    // RollbackToSavePoint pops the savepoint it returns to; the last one is set again.
+    for (; savepoints_ >= number; --savepoints_) {
+      BASALT_TRY(from_rocksdb(writes_->RollbackToSavePoint()));
+    }
+    writes_->SetSavePoint();
+  }
+  savepoints_ = number;
+  return Status::ok();
+}
+
+Status Transaction::release_savepoint(std::size_t number) {
+  end_statement();
+  if (number == 0 || number > savepoints_) {
+    return Status(ErrorCode::kInvalidArgument, "no such savepoint");
+  }
+  for (; savepoints_ >= number; --savepoints_) {
+    if (has_writes_) BASALT_TRY(from_rocksdb(writes_->PopSavePoint()));
+  }
+  return Status::ok();
+}
+
+// ---- reads
+
+kv::ReadView Transaction::consistent_view(bool needs_snapshot) {
+  activate();
+  kv::ReadView view;
+  if (transaction_snapshot_) {
+    view.snapshot = transaction_snapshot_.get();
+  } else if (level_ == IsolationLevel::kRepeatableRead) {
+    if (needs_snapshot) open_snapshot();
+    view.snapshot = transaction_snapshot_.get();
+  } else {
+    if (needs_snapshot && !statement_snapshot_) {
+      statement_snapshot_ = manager_.database().take_snapshot();
+    }
+    view.snapshot = statement_snapshot_.get();
+  }
+  return view;
+}
+
+void Transaction::open_snapshot() {
+  activate();
+  if (!transaction_snapshot_) transaction_snapshot_ = manager_.database().take_snapshot();
+}
+
+Status Transaction::get(kv::FamilyId family, std::string_view key, const kv::ReadView& view,
+                        kv::PinnedValue& value, bool& found) {
+  kv::Database& database = manager_.database();
+  if (!has_writes_) return database.get(family, key, view, value, found);
+  value.reset();
+  const rdb::Status status = writes_->GetWriteBatch()->GetFromBatchAndDB(
+      database.rocksdb().GetBaseDB(), kv::make_read_options(view, nullptr),
+      database.family_handle(family), slice_of(key), &value.slice());
+  found = status.ok();
+  return status.IsNotFound() ? Status::ok() : from_rocksdb(status);
+}
+
+kv::Iterator Transaction::new_iterator(kv::FamilyId family, const kv::ReadView& view,
+                                       kv::KeyRange range) {
+  kv::Database& database = manager_.database();
+  if (!has_writes_) return database.new_iterator(family, view, std::move(range));
+  auto bounds = std::make_unique<kv::IteratorBounds>(std::move(range));
+  const rdb::ReadOptions options = kv::make_read_options(view, bounds.get());
+  rdb::ColumnFamilyHandle* handle = database.family_handle(family);
+  rdb::Iterator* committed = database.rocksdb().GetBaseDB()->NewIterator(options, handle);
+  std::unique_ptr<rdb::Iterator> merged(
+      writes_->GetWriteBatch()->NewIteratorWithBase(handle, committed, &options));
+  return kv::Iterator(std::move(merged), std::move(bounds));
+}
+
+// ---- locks
+
+Status Transaction::lock(std::string_view key, lock::LockMode mode,
+                         const lock::WaitPolicy& policy, bool* newly_acquired) {
+  activate();
+  return manager_.locks().lock(owner_, key, mode, policy, newly_acquired);
+}
+
+void Transaction::unlock(std::string_view key) { manager_.locks().unlock(owner_, key); }
+
+// ---- writes
+
+// Makes the batch exist and puts the savepoints on it that were set while there was none.
+Status Transaction::begin_writing() {
+  BASALT_ASSERT(state_ != State::kPrepared);
+  if (!has_writes_) {
+    activate();
+    rdb::TransactionOptions options;
+    options.skip_concurrency_control = true;
+    rdb::Transaction* transaction = manager_.database().rocksdb().BeginTransaction(
+        rdb::WriteOptions(), options, writes_.get());
+    if (writes_.get() != transaction) writes_.reset(transaction);
+    has_writes_ = true;
+    for (std::size_t i = 0; i < savepoints_; ++i) writes_->SetSavePoint();
+  }
+  if (in_statement_ && !statement_savepoint_set_) {
+    writes_->SetSavePoint();
+    statement_savepoint_set_ = true;
+  }
+  owner_.add_weight(1);
+  return Status::ok();
+}
+
+Status Transaction::put(kv::FamilyId family, std::string_view key, std::string_view value) {
+  BASALT_TRY(begin_writing());
+  return from_rocksdb(writes_->PutUntracked(manager_.database().family_handle(family),
+                                            slice_of(key), slice_of(value)));
+}
+
+Status Transaction::remove(kv::FamilyId family, std::string_view key) {
+  BASALT_TRY(begin_writing());
+  return from_rocksdb(
+      writes_->DeleteUntracked(manager_.database().family_handle(family), slice_of(key)));
+}
+
+Status Transaction::remove_single(kv::FamilyId family, std::string_view key) {
+  BASALT_TRY(begin_writing());
+  return from_rocksdb(
+      writes_->SingleDeleteUntracked(manager_.database().family_handle(family), slice_of(key)));
+}
+
+// ---- the end
+
+Status Transaction::prepare(const std::string& name, kv::Durability durability) {
+  BASALT_ASSERT(state_ == State::kActive);
+  end_statement();
+  if (!has_writes_) BASALT_TRY(begin_writing());
+  BASALT_TRY(from_rocksdb(writes_->SetName(name)));
+  writes_->GetWriteOptions()->sync = durability == kv::Durability::kSynced;
+  BASALT_FAILPOINT("txn.prepare.before_write");
+  BASALT_TRY(from_rocksdb(writes_->Prepare()));
+  BASALT_FAILPOINT("txn.prepare.after_write");
+  name_ = name;
+  state_ = State::kPrepared;
+  return Status::ok();
+}
+
+Status Transaction::commit(kv::Durability durability) {
+  if (has_writes_) {
+    if (statement_savepoint_set_) end_statement();
+    writes_->GetWriteOptions()->sync = durability == kv::Durability::kSynced;
+    BASALT_FAILPOINT("txn.commit.before_write");
+    BASALT_TRY(from_rocksdb(writes_->Commit()));
+    BASALT_FAILPOINT("txn.commit.after_write");
+  }
+  finish();
+  return Status::ok();
+}
+
+Status Transaction::rollback() {
+  Status status;
+  if (has_writes_) status = from_rocksdb(writes_->Rollback());
+  finish();
+  return status;
+}
+
+}  // namespace basalt::txn

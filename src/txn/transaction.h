@@ -1,0 +1,124 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "kv/database.h"
+#include "lock/lock_manager.h"
+
+namespace basalt_rocksdb {
+class Transaction;
+}
+
+// Transactions: what a session sees, what it holds, and how its changes become permanent.
+//
+// States      Idle -> Active [first read view, lock or write] -> Idle [commit, rollback]
+//             Active -> Prepared [prepare] -> Idle [commit, rollback]
+//             Prepared survives a crash; TransactionManager::recover() brings it back.
+// Threads     A transaction belongs to one thread at a time; lock_owner().interrupt may come
+//             from any.
+namespace basalt::txn {
+
+class TransactionManager;
+
+enum class IsolationLevel : std::uint8_t {
+  kReadCommitted,   // one snapshot per statement
+  kRepeatableRead,  // one snapshot per transaction
+};
+
+class Transaction {
+ public:
+  enum class State : std::uint8_t { kIdle, kActive, kPrepared };
+
+  // `user` is handed to the lock manager's observer.
+  Transaction(TransactionManager& manager, std::uint64_t id, void* user);
+  // Rolls back what is not prepared. A prepared transaction must have been detached.
+  ~Transaction();
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+
+  std::uint64_t id() const { return owner_.id(); }
+  State state() const { return state_; }
+  bool has_writes() const { return has_writes_; }
+  lock::LockOwner& lock_owner() { return owner_; }
+  const std::string& prepared_name() const { return name_; }
+
+  // ---- statements and savepoints
+
+  // Notes that a statement begins. Until end_statement(), rollback_statement() undoes to here.
+  // Nested calls count as one statement.
+  void begin_statement(IsolationLevel level);
+  // Keeps the statement's changes and drops its snapshot.
+  void end_statement();
+  Status rollback_statement();
+
+  // Savepoints are numbered from 1 in the order they were set; setting one returns its number.
+  std::size_t set_savepoint();
+  // Undoes what came after the savepoint, which stays; later ones are gone. Locks stay.
+  Status rollback_to_savepoint(std::size_t number);
+  // Forgets the savepoint and later ones; changes stay.
+  Status release_savepoint(std::size_t number);
+
+  // ---- reads
+
+  // What a consistent read of the current statement sees: newest data if `needs_snapshot` is
+  // false and none is open, which is right only for a statement that reads once.
+  kv::ReadView consistent_view(bool needs_snapshot = true);
+  // Opens the transaction's snapshot now. REPEATABLE READ only.
+  void open_snapshot();
+
+  // Reads one key, own changes included.
+  Status get(kv::FamilyId family, std::string_view key, const kv::ReadView& view,
+             kv::PinnedValue& value, bool& found);
+  // Own changes made so far are included, later ones need not be.
+  kv::Iterator new_iterator(kv::FamilyId family, const kv::ReadView& view, kv::KeyRange range);
+
+  // ---- locks
+
+  // As LockManager::lock; locks live until the transaction ends.
+  Status lock(std::string_view key, lock::LockMode mode, const lock::WaitPolicy& policy,
+              bool* newly_acquired = nullptr);
+  // Gives a lock back that guards nothing: the row did not match.
+  void unlock(std::string_view key);
+
+  // ---- writes (the caller holds the row's exclusive lock)
+
+  Status put(kv::FamilyId family, std::string_view key, std::string_view value);
+  Status remove(kv::FamilyId family, std::string_view key);
+  // For keys that were put exactly once since they were last removed.
+  Status remove_single(kv::FamilyId family, std::string_view key);
+
+  // ---- the end
+
+  // Writes the changes to the log under `name`, undecided. Names are unique among prepared ones.
+  Status prepare(const std::string& name, kv::Durability durability);
+  // Makes the changes visible and releases locks and snapshot.
+  Status commit(kv::Durability durability);
+  Status rollback();
+
+ private:
+  friend class TransactionManager;
+  void activate();
+  Status begin_writing();
+  void finish();
+
+  TransactionManager& manager_;
+  lock::LockOwner owner_;
+  State state_ = State::kIdle;
+  IsolationLevel level_ = IsolationLevel::kRepeatableRead;
+  // RocksDB's transaction: the indexed batch of our changes. Exists from the first write on and
+  // is reused by the session's next transactions.
+  std::unique_ptr<basalt_rocksdb::Transaction> writes_;
+  bool has_writes_ = false;
+  bool in_statement_ = false;
+  // Whether the statement has put its own savepoint on top of the user's.
+  bool statement_savepoint_set_ = false;
+  std::size_t savepoints_ = 0;
+  std::unique_ptr<kv::Snapshot> transaction_snapshot_;
+  std::unique_ptr<kv::Snapshot> statement_snapshot_;
+  std::string name_;
+};
+
+}  // namespace basalt::txn

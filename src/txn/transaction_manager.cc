@@ -1,0 +1,115 @@
+#include "txn/transaction_manager.h"
+
+#include <rocksdb/utilities/transaction.h>
+#include <rocksdb/utilities/transaction_db.h>
+#include <rocksdb/write_batch.h>
+
+#include "kv/rocksdb_access.h"
+#include "kv/status_conversion.h"
+
+namespace basalt::txn {
+namespace {
+
+namespace rdb = kv::rdb;
+
+// Locks every key a batch changes: which of them are rows is known only to the catalog, and a
+// few locks too many on a recovered transaction cost nothing.
+class KeyLocker : public rdb::WriteBatch::Handler {
+ public:
+  KeyLocker(lock::LockManager& locks, lock::LockOwner& owner) : locks_(locks), owner_(owner) {}
+
+  rdb::Status PutCF(std::uint32_t, const rdb::Slice& key, const rdb::Slice&) override {
+    return lock(key);
+  }
+  rdb::Status DeleteCF(std::uint32_t, const rdb::Slice& key) override { return lock(key); }
+  rdb::Status SingleDeleteCF(std::uint32_t, const rdb::Slice& key) override { return lock(key); }
+  rdb::Status MarkBeginPrepare(bool) override { return rdb::Status::OK(); }
+  rdb::Status MarkEndPrepare(const rdb::Slice&) override { return rdb::Status::OK(); }
+  rdb::Status MarkNoop(bool) override { return rdb::Status::OK(); }
+
+ private:
+  rdb::Status lock(const rdb::Slice& key) {
+    lock::WaitPolicy policy;
+    policy.may_wait = false;
+    const Status status =
+        locks_.lock(owner_, {key.data(), key.size()}, lock::LockMode::kExclusive, policy);
+    if (status.is_ok()) return rdb::Status::OK();
+    return rdb::Status::Corruption("two prepared transactions changed the same key");
+  }
+
+  lock::LockManager& locks_;
+  lock::LockOwner& owner_;
+};
+
+}  // namespace
+
+TransactionManager::~TransactionManager() {
+  // Their durable part stays in the log for the next start; only memory goes.
+  for (auto& [name, transaction] : prepared_) {
+    locks_.release_all(transaction->owner_);
+    transaction->state_ = Transaction::State::kIdle;
+  }
+}
+
+std::unique_ptr<Transaction> TransactionManager::make_transaction(void* user) {
+  return std::make_unique<Transaction>(*this, next_id_.fetch_add(1), user);
+}
+
+Status TransactionManager::recover() {
+  std::vector<rdb::Transaction*> found;
+  database_.rocksdb().GetAllPreparedTransactions(&found);
+  for (rdb::Transaction* prepared : found) {
+    std::unique_ptr<Transaction> transaction = make_transaction(nullptr);
+    transaction->writes_.reset(prepared);
+    transaction->has_writes_ = true;
+    transaction->name_ = prepared->GetName();
+    transaction->state_ = Transaction::State::kPrepared;
+    KeyLocker locker(locks_, transaction->owner_);
+    const Status status = kv::from_rocksdb(
+        prepared->GetWriteBatch()->GetWriteBatch()->Iterate(&locker));
+    detach_prepared(std::move(transaction));
+    if (!status.is_ok()) return Status(status.code(), "recovery: " + status.message());
+  }
+  return Status::ok();
+}
+
+void TransactionManager::detach_prepared(std::unique_ptr<Transaction> transaction) {
+  BASALT_ASSERT(transaction->state() == Transaction::State::kPrepared);
+  transaction->lock_owner().set_user(nullptr);
+  const std::lock_guard guard(mutex_);
+  std::string name = transaction->prepared_name();
+  prepared_.emplace(std::move(name), std::move(transaction));
+}
+
+std::vector<std::string> TransactionManager::prepared_names() const {
+  const std::lock_guard guard(mutex_);
+  std::vector<std::string> names;
+  for (const auto& [name, transaction] : prepared_) names.push_back(name);
+  return names;
+}
+
+std::unique_ptr<Transaction> TransactionManager::take_prepared(const std::string& name) {
+  const std::lock_guard guard(mutex_);
+  const auto found = prepared_.find(name);
+  if (found == prepared_.end()) return nullptr;
+  std::unique_ptr<Transaction> transaction = std::move(found->second);
+  prepared_.erase(found);
+  return transaction;
+}
+
+Status TransactionManager::commit_prepared(const std::string& name, bool& found) {
+  std::unique_ptr<Transaction> transaction = take_prepared(name);
+  found = transaction != nullptr;
+  if (!found) return Status::ok();
+  Status status = transaction->commit(kv::Durability::kSynced);
+  if (!status.is_ok()) detach_prepared(std::move(transaction));
+  return status;
+}
+
+Status TransactionManager::rollback_prepared(const std::string& name, bool& found) {
+  std::unique_ptr<Transaction> transaction = take_prepared(name);
+  found = transaction != nullptr;
+  return found ? transaction->rollback() : Status::ok();
+}
+
+}  // namespace basalt::txn

@@ -1,0 +1,1 @@
+"""The developer tool behind ./basalt: provisioning, building, private servers, tests."""

@@ -1,0 +1,5 @@
+"""Entry point of `python3 -m basaltcli`."""
+
+from basaltcli.cli import main
+
+main()

@@ -1,0 +1,150 @@
+"""The command line: ./basalt COMMAND."""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import importlib.util
+import shutil
+import sys
+
+import click
+
+from basaltcli import layout, ui
+from basaltcli.errors import BasaltError
+from basaltcli.server_commands import server
+
+FLAVOUR = click.option("--flavour", type=click.Choice(layout.FLAVOURS), default="release",
+                       show_default=True, help="Which build.")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+def basalt() -> None:
+    """Basalt: an LSM storage engine for MariaDB, built on RocksDB.
+
+    One command does each job and installs what it needs; all may be interrupted and run again.
+
+    \b
+    Start here:
+      ./basalt demo            see it work on real data (builds everything first)
+      ./basalt server start    a private server with the engine, then:
+      ./basalt server client   an SQL prompt on it
+      ./basalt test            every test
+
+    \b
+    A MariaDB that is installed on this machine is never touched: the server lives in the cache
+    (BASALT_CACHE, default ~/.cache/basalt), its data in build/. docs/building.md has the details.
+    """
+
+
+@basalt.command()
+@FLAVOUR
+@click.option("--refresh", is_flag=True, help="Look for a newer MariaDB release than the one used.")
+def build(flavour: str, refresh: bool) -> None:
+    """Build the plugin, and before it whatever is missing.
+
+    The first build on a machine fetches MariaDB and RocksDB and compiles RocksDB, about 16 minutes
+    on 2 cores; later builds and other checkouts use the cache.
+
+    \b
+    release  what users get          asan  dev under AddressSanitizer
+    dev      asserts and failpoints  tsan  dev under ThreadSanitizer
+
+    \b
+    Example:
+      ./basalt build --flavour dev
+    """
+    from basaltcli import build as builder
+    release = builder.build(flavour, refresh)
+    plugin = layout.plugin_file(flavour)
+    if plugin.exists():
+        ui.info(f"plugin: {plugin.relative_to(layout.ROOT)} (for MariaDB {release.version})")
+    else:
+        ui.info(f"built build/{flavour}; there is no {layout.PLUGIN_NAME} in it yet")
+
+
+basalt.add_command(server)
+
+
+@basalt.command()
+@click.option("--quick", is_flag=True, help="Only what takes seconds: no model and crash tests.")
+@click.option("--only", "only", multiple=True, metavar="STEP",
+              help="Only this step (repeatable): layers, format, unit, sql, model, crash.")
+@click.option("--flavour", type=click.Choice(layout.FLAVOURS), default="dev", show_default=True,
+              help="Which build to test.")
+@click.argument("cases", nargs=-1, metavar="[-- MTR-ARGUMENT...]")
+def test(quick: bool, only: tuple[str, ...], flavour: str, cases: tuple[str, ...]) -> None:
+    """Run the tests; builds first.
+
+    What follows -- goes to the server's own mariadb-test-run.pl, in step sql: names of cases, or
+    options such as --record or --suite=main.
+
+    \b
+    Examples:
+      ./basalt test
+      ./basalt test --quick
+      ./basalt test --only layers --only unit
+      ./basalt test --only sql -- basalt.insert --record
+    """
+    from basaltcli import testing
+    sys.exit(0 if testing.run(quick, only, flavour, cases) else 1)
+
+
+@basalt.command(context_settings={"ignore_unknown_options": True})
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def demo(arguments: tuple[str, ...]) -> None:
+    """Watch the engine at work on real data, beside InnoDB, and through a crash.
+
+    \b
+    Example:
+      ./basalt demo
+    """
+    # main(arguments) returns the exit code.
+    if importlib.util.find_spec("basaltcli.demo") is None:
+        raise BasaltError("this checkout has no demo yet", "try ./basalt server start")
+    demonstration = importlib.import_module("basaltcli.demo")
+    sys.exit(demonstration.main(list(arguments)))
+
+
+@basalt.command()
+@click.option("--cache", is_flag=True, help="Also remove the cache: MariaDB, RocksDB's build.")
+def clean(cache: bool) -> None:
+    """Remove build/, including the data of the private server; with --cache also the cache.
+
+    A running private server is stopped first.
+
+    \b
+    Example:
+      ./basalt clean
+    """
+    from basaltcli.server_commands import stop_private_server
+    stop_private_server()
+    places = [layout.BUILD, *(layout.cache_entries() if cache else [])]
+    for place in places:
+        if place.is_dir():
+            shutil.rmtree(place)
+        elif place.exists():
+            place.unlink()
+        else:
+            continue
+        ui.info(f"removed {place}")
+
+
+def main() -> None:
+    """Runs the command; expected errors end with their remedy instead of a traceback."""
+    try:
+        basalt(prog_name="./basalt", standalone_mode=False)
+    except BasaltError as error:
+        ui.error(error.message, error.remedy)
+        sys.exit(2)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS):
+            raise
+        ui.error(str(error), "make room, or change the owner of the file or directory")
+        sys.exit(2)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        ui.error("interrupted", "run the same command again; finished steps are kept")
+        sys.exit(130)

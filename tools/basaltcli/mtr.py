@@ -1,0 +1,136 @@
+"""Running the server's own test driver, mariadb-test-run.pl, with our plugin and our suites.
+
+The driver finds everything relative to the directory that it is started in. So a *view* of the
+server's prefix is made in build/<flavour>/mtr/usr: links to the prefix, except that
+
+  lib/mysql/plugin                       is our plugin directory,
+  share/mysql/mysql-test/suite/<name>    also has the suites of tests/mtr.
+
+With that the driver sees our plugin as one of the server's own: it sets $HA_ROCKSDB_SO, knows our
+suites by name (basalt.insert), and --record writes results into tests/mtr.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from basaltcli import layout, process, server_process, ui
+from basaltcli.errors import BasaltError
+from basaltcli.server_release import ServerRelease
+
+SUITES = layout.ROOT / "tests" / "mtr"
+_RESULT = re.compile(r"^(?P<case>[\w-]+\.\S+)(?:\s+'[^']*')?(?:\s+w\d+)?"
+                     r"\s+\[ (?P<result>[\w-]+) \]")
+
+
+@dataclass
+class MtrResult:
+    """What a run of the driver came to."""
+
+    passed: int = 0
+    failed: list[str] = field(default_factory=list)
+    skipped: int = 0
+    exit_code: int = 0
+
+
+def own_suites() -> list[str]:
+    """Names of the suites in tests/mtr: folders that hold cases, directly or in t/."""
+    if not SUITES.is_dir():
+        return []
+    return sorted(path.name for path in SUITES.iterdir()
+                  if any(path.glob("*.test")) or any(path.glob("t/*.test")))
+
+
+def make_view(release: ServerRelease, flavour: str) -> Path:
+    """Makes the view; returns its mysql-test directory, in which the driver is started."""
+    view = layout.build_dir(flavour) / "mtr" / "usr"
+    shutil.rmtree(view, ignore_errors=True)
+    test_dir = view / "share" / "mysql" / "mysql-test"
+    original = release.usr / "share" / "mysql" / "mysql-test"
+    _link_entries(release.usr, view, leave_out=("lib", "share"))
+    _link_entries(release.usr / "lib", view / "lib", leave_out=("mysql",))
+    (view / "lib" / "mysql").mkdir()
+    (view / "lib" / "mysql" / "plugin").symlink_to(layout.plugin_dir(flavour))
+    _link_entries(release.usr / "share", view / "share", leave_out=("mysql",))
+    _link_entries(original.parent, test_dir.parent, leave_out=("mysql-test",))
+    _link_entries(original, test_dir, leave_out=("suite",))
+    _link_entries(original / "suite", test_dir / "suite", leave_out=())
+    for name in own_suites():
+        link = test_dir / "suite" / name
+        link.unlink(missing_ok=True)
+        link.symlink_to(SUITES / name)
+    return test_dir
+
+
+def run(release: ServerRelease, flavour: str, arguments: Sequence[str] = ()) -> MtrResult:
+    """Runs our suites, or what `arguments` (the driver's own) say; shows its output."""
+    test_dir = make_view(release, flavour)
+    vardir = layout.build_dir(flavour) / "mtr" / "var"
+    command = [*server_process.command_prefix(flavour), "perl", "mariadb-test-run.pl",
+               f"--vardir={vardir}", "--force", "--retry=0", "--max-test-fail=0",
+               *_driver_options(flavour)]
+    if os.geteuid() == 0:
+        command.append("--user=root")
+    # A case named with its suite (main.select) or a --suite is taken as it is.
+    chooses = any(word.startswith("--suite") or (not word.startswith("-") and "." in word)
+                  for word in arguments)
+    if not chooses:
+        suites = own_suites()
+        if not suites:
+            return MtrResult()
+        command.append("--suite=" + ",".join(suites))
+    # The driver heeds the last of contradicting options.
+    command += arguments
+    try:
+        return _run_driver(command, test_dir)
+    except OSError as error:
+        raise BasaltError(f"mariadb-test-run.pl cannot be started: {error}") from error
+
+
+def _driver_options(flavour: str) -> list[str]:
+    """Our plugin in every server of the run, and what a sanitizer build needs."""
+    options = []
+    if layout.plugin_file(flavour).exists():
+        options.append(f"--mysqld=--plugin-load-add={layout.PLUGIN_NAME}")
+    options += [f"--mysqld-env={name}={value}"
+                for name, value in server_process.environment(flavour).items()]
+    options += [f"--mysqld={option}" for option in server_process.server_options(flavour)]
+    if _is_slow(flavour):
+        options += ["--testcase-timeout=60", "--suite-timeout=720", "--nocheck-testcases"]
+    return options
+
+
+def _is_slow(flavour: str) -> bool:
+    return flavour in ("asan", "tsan")
+
+
+def _run_driver(command: Sequence[str], test_dir: Path) -> MtrResult:
+    result = MtrResult()
+
+    def consume(line: str) -> None:
+        ui.info("  " + line)
+        match = _RESULT.match(line)
+        if match is None:
+            return
+        if match["result"] == "pass":
+            result.passed += 1
+        elif match["result"] in ("fail", "retry-fail"):
+            result.failed.append(match["case"])
+        elif match["result"] in ("skipped", "disabled"):
+            result.skipped += 1
+
+    result.exit_code = process.stream(command, consume, cwd=test_dir)
+    return result
+
+
+def _link_entries(source: Path, target: Path, leave_out: Sequence[str]) -> None:
+    """A real directory `target` whose entries are links to those of `source`."""
+    target.mkdir(parents=True)
+    for entry in source.iterdir():
+        if entry.name not in leave_out:
+            (target / entry.name).symlink_to(entry)

@@ -1,0 +1,154 @@
+"""RocksDB: its source from the pinned Rust package, built once and kept in the cache."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import tomllib
+from pathlib import Path
+
+from basaltcli import debian, layout, locking, machine, process, ui
+from basaltcli.errors import BasaltError
+from basaltcli.private_apt import PrivateApt
+
+CRATE = "librocksdb-sys"
+CARGO_MINIMUM = (1, 85)
+CARGO_PACKAGE = "cargo-web"
+CARGO_LIBRARIES = ("libcurl4", "libgit2-1.5", "libsqlite3-0", "libssh2-1", "libssl3")
+_PIN = layout.ROOT / "tools" / "rocksdb"
+# Seconds of one compiler working on all files; measured on 2 cores.
+_BUILD_SECONDS = 2 * 17 * 60
+
+FLAGS = (
+    "-DCMAKE_BUILD_TYPE=Release",
+    "-DCMAKE_C_COMPILER=/usr/bin/gcc",
+    "-DCMAKE_CXX_COMPILER=/usr/bin/g++",
+    "-DCMAKE_POSITION_INDEPENDENT_CODE=ON",
+    "-DCMAKE_CXX_VISIBILITY_PRESET=hidden",
+    "-DUSE_RTTI=1",
+    "-DPORTABLE=x86-64-v2",
+    "-DCMAKE_CXX_FLAGS=-mpclmul -fno-gnu-unique -DROCKSDB_NAMESPACE=basalt_rocksdb",
+    "-DROCKSDB_BUILD_SHARED=OFF",
+    "-DWITH_LZ4=ON", "-DWITH_ZSTD=ON", "-DWITH_ZLIB=ON",
+    "-DWITH_GFLAGS=OFF", "-DWITH_LIBURING=OFF",
+    "-DWITH_TESTS=OFF", "-DWITH_ALL_TESTS=OFF", "-DWITH_TOOLS=OFF", "-DWITH_CORE_TOOLS=OFF",
+    "-DWITH_BENCHMARK_TOOLS=OFF", "-DWITH_TRACE_TOOLS=OFF",
+    "-DFAIL_ON_WARNINGS=OFF",
+)
+
+
+def crate() -> tuple[str, str]:
+    """Version and checksum of the pinned package: ('0.19.0+11.8.1', '4f45...')."""
+    lock = tomllib.loads((_PIN / "Cargo.lock").read_text())
+    for package in lock["package"]:
+        if package["name"] == CRATE:
+            return package["version"], package["checksum"]
+    raise BasaltError(f"tools/rocksdb/Cargo.lock does not pin {CRATE}",
+                      "restore the file from the repository")
+
+
+def version() -> str:
+    """RocksDB's own version: 11.8.1."""
+    return crate()[0].split("+")[1]
+
+
+def install_dir() -> Path:
+    """Where the finished library is: named by version, source, flags and compiler."""
+    compiler = (process.capture(["/usr/bin/g++", "--version"]) or "").partition("\n")[0]
+    identity = json.dumps([*crate(), *FLAGS, compiler])
+    digest = hashlib.sha256(identity.encode()).hexdigest()[:12]
+    return layout.cache_dir() / f"rocksdb-{version()}-{digest}"
+
+
+def ensure() -> Path:
+    """The finished library's directory (include/, lib/librocksdb.a), built if need be."""
+    target = install_dir()
+    if target.is_dir():
+        return target
+    source = _ensure_source()
+    build = target.with_name(target.name + ".build")
+    jobs = machine.jobs()
+    log = process.log_file("build-rocksdb")
+    failure = f"RocksDB {version()} cannot be built"
+    estimate = ui.duration(_BUILD_SECONDS / jobs)
+    note = f"once, about {estimate} with {jobs} compilers; may be interrupted and resumed"
+    with ui.progress(f"Building RocksDB {version()}", note) as bar:
+        process.run(["cmake", "-G", "Ninja", "-S", source, "-B", build, *FLAGS], log=log,
+                    failure=failure)
+        process.run(["ninja", "-C", build, "-j", str(jobs), "rocksdb"], log=log, failure=failure,
+                    bar=bar)
+        install(source, build, target)
+    shutil.rmtree(build)
+    return target
+
+
+def install(source: Path, build: Path, target: Path) -> None:
+    """Copies headers and library to their place."""
+    with locking.appearing(target) as directory:
+        shutil.copytree(source / "include", directory / "include")
+        (directory / "lib").mkdir()
+        shutil.copy(build / "librocksdb.a", directory / "lib" / "librocksdb.a")
+
+
+def _ensure_source() -> Path:
+    """RocksDB's source tree, fetched by cargo under the lock file."""
+    name, _ = crate()
+    target = layout.cache_dir() / f"rocksdb-source-{name}"
+    if target.is_dir():
+        return target
+    cargo = _ensure_cargo()
+    with ui.progress(f"Downloading the source of RocksDB {version()}", "about 20 MB"), \
+            locking.appearing(target) as directory:
+        vendored = directory / "vendored"
+        process.run([cargo, "vendor", "--locked", "--versioned-dirs",
+                     "--manifest-path", _PIN / "Cargo.toml", vendored],
+                    log=process.log_file("cargo-vendor"), cwd=directory,
+                    failure="the source of RocksDB cannot be downloaded",
+                    remedy="check the network and the proxy (https_proxy)")
+        source = vendored / f"{CRATE}-{name}" / "rocksdb"
+        for entry in source.iterdir():
+            entry.rename(directory / entry.name)
+        shutil.rmtree(vendored)
+    return target
+
+
+def _ensure_cargo() -> Path | str:
+    """A cargo of 1.85 or later: the one on PATH, or Debian's, unpacked into the cache.
+
+    Debian's package is unpacked, not installed: it conflicts with Debian's older cargo, which the
+    user may have for other work.
+    """
+    if _is_recent(shutil.which("cargo")):
+        return "cargo"
+    target = layout.cache_dir() / "cargo"
+    program = target / "usr" / "bin" / "cargo"
+    if program.exists():
+        return program
+    debian.ensure(CARGO_LIBRARIES)
+    apt = PrivateApt(layout.cache_dir() / "apt")
+    with ui.progress(f"Downloading Debian's {CARGO_PACKAGE}", "no cargo of 1.85 or later here"), \
+            locking.appearing(target) as directory:
+        apt.update()
+        apt.run("download", CARGO_PACKAGE, cwd=directory,
+                failure=f"Debian's package {CARGO_PACKAGE} cannot be downloaded",
+                remedy="check the network, or install cargo 1.85 or later by other means")
+        package = next(directory.glob("*.deb"))
+        process.run(["dpkg-deb", "-x", package, directory], log=process.log_file("unpack-cargo"),
+                    failure=f"{package.name} cannot be unpacked")
+        package.unlink()
+    apt.remove()
+    if not _is_recent(str(program)):
+        raise BasaltError(f"Debian's {CARGO_PACKAGE} does not run here: {program} --version",
+                          "install cargo 1.85 or later by other means (it must be on PATH)")
+    return program
+
+
+def _is_recent(program: str | None) -> bool:
+    if program is None:
+        return False
+    # A rustup proxy without a toolchain must fail here rather than download one.
+    text = process.capture([program, "--version"], env={"RUSTUP_AUTO_INSTALL": "0"}) or ""
+    match = re.search(r"cargo (\d+)\.(\d+)", text)
+    return match is not None and (int(match[1]), int(match[2])) >= CARGO_MINIMUM

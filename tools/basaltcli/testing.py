@@ -1,0 +1,247 @@
+"""./basalt test: the steps, their order, the table at the end."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rich.table import Table
+
+from basaltcli import build, layout, locking, machine, mtr, process, ui
+from basaltcli.errors import BasaltError
+from basaltcli.server_release import ServerRelease
+
+_SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed$")
+
+
+@dataclass
+class Outcome:
+    """What one step came to. `failures` name the failed cases, for the list at the end."""
+
+    passed: int = 0
+    failures: list[str] = field(default_factory=list)
+    note: str = ""
+
+    def add(self, name: str, is_good: bool) -> None:
+        if is_good:
+            self.passed += 1
+        else:
+            self.failures.append(name)
+
+
+@dataclass
+class Context:
+    """What steps need to know."""
+
+    flavour: str
+    mtr_arguments: Sequence[str]
+    release: ServerRelease | None = None
+
+
+@dataclass(frozen=True)
+class Step:
+    """A part of the tests that can be asked for by its name."""
+
+    name: str
+    title: str
+    run: Callable[[Context], Outcome]
+    needs_build: bool
+    is_quick: bool
+
+
+def run(quick: bool, only: Sequence[str], flavour: str, mtr_arguments: Sequence[str]) -> bool:
+    """Runs the chosen steps; True when all passed. The last line counts what ran."""
+    unknown = set(only) - {step.name for step in STEPS}
+    if unknown:
+        raise BasaltError(f"there is no test step {', '.join(sorted(unknown))}",
+                          f"the steps are {', '.join(step.name for step in STEPS)}")
+    chosen = [step for step in STEPS
+              if (step.name in only if only else step.is_quick or not quick)]
+    context = Context(flavour, mtr_arguments)
+    results: list[tuple[str, Outcome, float]] = []
+    is_built = True
+    for step in chosen:
+        if step.needs_build and context.release is None and is_built:
+            outcome, seconds = _timed(f"Building, flavour {flavour}", _build, context)
+            results.append(("build", outcome, seconds))
+            is_built = not outcome.failures
+        if step.needs_build and not is_built:
+            results.append((step.name, Outcome(note="not run: the build failed"), 0))
+            continue
+        results.append((step.name, *_timed(step.title, step.run, context)))
+    return _report(results)
+
+
+def _timed(title: str, function: Callable[[Context], Outcome],
+           context: Context) -> tuple[Outcome, float]:
+    ui.console.rule(f"[bold]{title}", align="left")
+    started = time.monotonic()
+    try:
+        outcome = function(context)
+    except BasaltError as error:
+        ui.error(error.message, error.remedy)
+        outcome = Outcome(failures=[error.message.splitlines()[0]])
+    return outcome, time.monotonic() - started
+
+
+def _report(results: Sequence[tuple[str, Outcome, float]]) -> bool:
+    ui.console.rule("[bold]Result", align="left")
+    table = Table(box=None, pad_edge=False)
+    for name in ("step", "passed", "failed", "time"):
+        table.add_column(name, justify="left" if name == "step" else "right")
+    table.add_column("")
+    for name, outcome, seconds in results:
+        table.add_row(name, str(outcome.passed), str(len(outcome.failures)),
+                      ui.duration(seconds), outcome.note)
+    ui.console.print(table)
+    for name, outcome, _ in results:
+        for failure in outcome.failures:
+            ui.info(f"failed: {name}: {failure}")
+    failed = sum(len(outcome.failures) for _, outcome, _ in results)
+    passed = sum(outcome.passed for _, outcome, _ in results)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    print(f"{passed} passed, {failed} failed", flush=True)
+    return failed == 0
+
+
+def _build(context: Context) -> Outcome:
+    context.release = build.build(context.flavour)
+    return Outcome(note=f"MariaDB {context.release.version}")
+
+
+def _layers(_: Context) -> Outcome:
+    outcome = Outcome()
+    outcome.add("tools/check_layers.py", _program(["tools/check_layers.py"]))
+    _unittest("tools/check_layers_test.py", outcome)
+    return outcome
+
+
+def _format(_: Context) -> Outcome:
+    outcome = Outcome()
+    outcome.add("tools/tidy.py", _program(["tools/tidy.py"]))
+    for path in sorted((layout.ROOT / "tools").glob("*_test.py")):
+        if path.name != "check_layers_test.py":
+            _unittest(str(path.relative_to(layout.ROOT)), outcome)
+    return outcome
+
+
+def _unit(context: Context) -> Outcome:
+    """ctest runs one program per folder; their XML reports count the single tests."""
+    directory = layout.build_dir(context.flavour)
+    reports = directory / "unit-reports"
+    shutil.rmtree(reports, ignore_errors=True)
+    reports.mkdir(parents=True)
+    env = {"GTEST_OUTPUT": f"xml:{reports}/", "CTEST_OUTPUT_ON_FAILURE": "1"}
+    if context.flavour == "tsan":
+        env["TSAN_OPTIONS"] = "halt_on_error=1"
+    command = ["ctest", "--test-dir", str(directory), "--timeout", "600",
+               "-j", str(machine.jobs()), "--output-junit", str(reports / "ctest.junit")]
+    _program(command, env)
+    outcome = Outcome()
+    for report in sorted(reports.glob("*.xml")):
+        for case in ElementTree.parse(report).iter("testcase"):
+            if case.get("status") == "run" and case.find("skipped") is None:
+                name = f"{case.get('classname')}.{case.get('name')}"
+                outcome.add(name, case.find("failure") is None)
+    # A program that crashed has left no report of its own.
+    for case in ElementTree.parse(reports / "ctest.junit").iter("testcase"):
+        if case.get("status") != "run" and not (reports / f"{case.get('name')}_test.xml").exists():
+            outcome.failures.append(f"{case.get('name')}_test crashed or did not start")
+    return outcome
+
+
+def _sql(context: Context) -> Outcome:
+    assert context.release is not None
+    if not layout.plugin_file(context.flavour).exists():
+        return Outcome(note=f"nothing to run: no {layout.PLUGIN_NAME}")
+    with locking.exclusive(layout.build_dir(context.flavour) / "mtr.lock", "the SQL tests"):
+        result = mtr.run(context.release, context.flavour, context.mtr_arguments)
+    outcome = Outcome(result.passed, result.failed)
+    if result.exit_code != 0 and not result.failed:
+        outcome.failures.append(f"mariadb-test-run.pl ended with exit code {result.exit_code}")
+    if result.skipped:
+        outcome.note = f"{result.skipped} skipped"
+    return outcome
+
+
+def _scripts(folder: str, pattern: str) -> Callable[[Context], Outcome]:
+    """A step that runs Python scripts; names beginning with _ are helpers.
+
+    A script's exit code says whether it passed. One whose last line is "N passed, N failed" is
+    counted by that.
+    """
+    def step(context: Context) -> Outcome:
+        outcome = Outcome()
+        for path in sorted((layout.ROOT / folder).glob(pattern)):
+            if not path.name.startswith("_"):
+                _script(path, context, outcome)
+        if not outcome.passed and not outcome.failures:
+            outcome.note = "nothing to run"
+        return outcome
+    return step
+
+
+def _script(path: Path, context: Context, outcome: Outcome) -> None:
+    name = str(path.relative_to(layout.ROOT))
+    env = {"BASALT_FLAVOUR": context.flavour, "PYTHONPATH": str(layout.ROOT / "tools"),
+           "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"}
+    last = ""
+
+    def consume(line: str) -> None:
+        nonlocal last
+        ui.info("  " + line)
+        last = line.strip() or last
+
+    status = process.stream([sys.executable, str(path)], consume, cwd=layout.ROOT, env=env)
+    summary = _SUMMARY.match(last)
+    if summary:
+        outcome.passed += int(summary[1])
+        outcome.failures += [f"{name}, case {number + 1}" for number in range(int(summary[2]))]
+        if status != 0 and int(summary[2]) == 0:
+            outcome.failures.append(f"{name}: exit code {status}")
+    else:
+        outcome.add(f"{name}: exit code {status}", status == 0)
+
+
+def _program(command: Sequence[str], extra: dict[str, str] | None = None) -> bool:
+    """Runs a program in the checkout, its output on the screen; True when it succeeds."""
+    sys.stdout.flush()
+    done = subprocess.run(list(command), cwd=layout.ROOT, check=False,
+                          env={**os.environ, **(extra or {})})
+    return done.returncode == 0
+
+
+def _unittest(name: str, outcome: Outcome) -> None:
+    """Runs a Python unittest script and counts its cases."""
+    done = subprocess.run([sys.executable, name], cwd=layout.ROOT, check=False, text=True,
+                          capture_output=True)
+    total = re.search(r"^Ran (\d+) tests?", done.stderr, re.MULTILINE)
+    failed = re.findall(r"^(?:FAIL|ERROR): (\S+)", done.stderr, re.MULTILINE)
+    if done.returncode != 0:
+        ui.info(done.stderr + done.stdout)
+        failed = failed or ["does not run"]
+    outcome.passed += max(0, int(total[1]) - len(failed)) if total else 0
+    outcome.failures += [f"{name}: {case}" for case in failed]
+    ui.info(f"{name}: {total[1] if total else 0} tests, {len(failed)} failed")
+
+
+STEPS = (
+    Step("layers", "Layers: who may include what", _layers, needs_build=False, is_quick=True),
+    Step("format", "Format, links, and the tools' own tests", _format, needs_build=False,
+         is_quick=True),
+    Step("unit", "Unit tests", _unit, needs_build=True, is_quick=True),
+    Step("sql", "SQL tests", _sql, needs_build=True, is_quick=True),
+    Step("model", "Model tests", _scripts("tests/model", "run*.py"), needs_build=True,
+         is_quick=False),
+    Step("crash", "Crash tests", _scripts("tests/crash", "*.py"), needs_build=True,
+         is_quick=False),
+)

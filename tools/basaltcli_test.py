@@ -1,0 +1,181 @@
+#!/usr/bin/python3
+"""Tests of the parts of ./basalt that need neither a network nor a server."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from basaltcli import layout, locking, mtr, private_apt, process, rocksdb, server_process
+from basaltcli import server_release
+from basaltcli.errors import BasaltError
+from basaltcli.server import Server, default_socket
+from basaltcli.server_release import ServerRelease
+
+
+class TemporaryFolder(unittest.TestCase):
+    """A test with a directory of its own."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+
+class DerivedSources(TemporaryFolder):
+    def derive(self, name: str, text: str) -> str:
+        (self.folder / "sources.list.d").mkdir(exist_ok=True)
+        (self.folder / name).write_text(text)
+        return "".join(private_apt.derived_sources(self.folder).values()).strip()
+
+    def test_one_line_format_keeps_options(self) -> None:
+        text = self.derive("sources.list", "deb [arch=amd64] http://a/debian bookworm main # x\n")
+        self.assertEqual(text, "deb [arch=amd64] http://a/debian bookworm main\n"
+                               "deb-src [arch=amd64] http://a/debian bookworm main")
+
+    def test_stanza_is_cut_down_to_bookworm(self) -> None:
+        text = self.derive("sources.list.d/debian.sources",
+                           "Types: deb\n# note\nURIs: http://a/debian\n"
+                           "Suites: bookworm trixie bookworm-updates\nComponents: main\n"
+                           "Signed-By: /usr/share/keyrings/debian.gpg\n")
+        self.assertEqual(text, "Types: deb deb-src\nUris: http://a/debian\n"
+                               "Suites: bookworm bookworm-updates\nComponents: main\n"
+                               "Signed-By: /usr/share/keyrings/debian.gpg")
+
+    def test_vendors_and_disabled_archives_are_left_out(self) -> None:
+        (self.folder / "sources.list").write_text("deb http://a/debian bookworm main\n")
+        text = self.derive("sources.list.d/x.sources",
+                           "Types: deb\nURIs: http://b/tool\nSuites: bookworm\nComponents: stable\n"
+                           "\nEnabled: no\nTypes: deb\nURIs: http://c/debian\nSuites: bookworm\n"
+                           "Components: main\n")
+        self.assertNotIn("http://b", text)
+        self.assertNotIn("http://c", text)
+
+    def test_no_archive_is_an_error(self) -> None:
+        with self.assertRaises(BasaltError):
+            self.derive("sources.list", "deb http://a/debian trixie main\n")
+
+
+class ServerVersions(unittest.TestCase):
+    def test_only_debians_own_of_the_series(self) -> None:
+        pattern = server_release._VERSION
+        self.assertTrue(pattern.match("1:10.11.18-0+deb12u1"))
+        for version in ("1:10.11.18+maria~deb12", "1:11.8.2-1+deb12u1", "1:10.11.18-1"):
+            self.assertFalse(pattern.match(version), version)
+
+
+class Rocksdb(unittest.TestCase):
+    def test_lock_file_pins_version_and_checksum(self) -> None:
+        version, checksum = rocksdb.crate()
+        self.assertRegex(version, r"^0\.\d+\.\d+\+\d+\.\d+\.\d+$")
+        self.assertEqual(len(checksum), 64)
+
+
+class MtrOutput(unittest.TestCase):
+    def test_result_lines(self) -> None:
+        lines = {
+            "main.1st                                 [ pass ]      1": ("main.1st", "pass"),
+            "basalt.insert w2                         [ fail ]": ("basalt.insert", "fail"),
+            "rpl.row 'mix'                            [ skipped ]  x": ("rpl.row", "skipped"),
+            "worker[01] Using MTR_BUILD_THREAD 300": None,
+        }
+        for line, expected in lines.items():
+            match = mtr._RESULT.match(line)
+            self.assertEqual(match and (match["case"], match["result"]), expected, line)
+
+
+class Processes(TemporaryFolder):
+    def test_tail_begins_at_the_failed_step(self) -> None:
+        log = self.folder / "log"
+        log.write_text("[1/2] ok\nFAILED: a.o\nlong command\na.cc:1: error\nninja: stopped\n")
+        self.assertEqual(process.tail(log), "FAILED: a.o\na.cc:1: error\nninja: stopped")
+
+    def test_failure_names_the_log(self) -> None:
+        log = self.folder / "log"
+        with self.assertRaisesRegex(BasaltError, "it failed .exit code 3.*log"):
+            process.run(["sh", "-c", "exit 3"], log=log, failure="it failed")
+
+    def test_only_a_mariadbd_of_the_directory_is_ours(self) -> None:
+        pid_file = self.folder / "pid"
+        self.assertIsNone(server_process.owned_pid(pid_file, self.folder))
+        pid_file.write_text(str(os.getpid()))
+        self.assertIsNone(server_process.owned_pid(pid_file, self.folder))
+        program = ["mariadbd", "-c", "import time; time.sleep(60)", f"--datadir={self.folder}"]
+        with subprocess.Popen(program, executable=sys.executable) as child:
+            pid_file.write_text(str(child.pid))
+            # Until the child has replaced itself it has our own command line.
+            found = None
+            while found is None and child.poll() is None:
+                found = server_process.owned_pid(pid_file, self.folder)
+            self.assertEqual(found, child.pid)
+            self.assertIsNone(server_process.owned_pid(pid_file, self.folder / "other"))
+            child.kill()
+        self.assertIsNone(server_process.owned_pid(pid_file, self.folder))
+
+    def test_port_in_use(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            with self.assertRaises(BasaltError):
+                server_process.check_port(listener.getsockname()[1])
+
+    def test_socket_in_use_and_left_over(self) -> None:
+        path = self.folder / "s"
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(path))
+            listener.listen()
+            with self.assertRaises(BasaltError):
+                server_process.check_socket(path)
+        server_process.check_socket(path)
+
+
+class DataDirectory(TemporaryFolder):
+    def server(self) -> Server:
+        release = ServerRelease(self.folder / "server-10.11.18-0+deb12u1")
+        return Server(release, self.folder / "data", self.folder)
+
+    def test_absent_or_empty_is_fine(self) -> None:
+        self.server().check_datadir()
+        (self.folder / "data").mkdir()
+        self.server().check_datadir()
+
+    def test_another_release_or_a_stranger_is_refused(self) -> None:
+        (self.folder / "data").mkdir()
+        (self.folder / "data" / "ibdata1").touch()
+        with self.assertRaisesRegex(BasaltError, "not made by this tool"):
+            self.server().check_datadir()
+        (self.folder / "data" / "basalt-server-version").write_text("10.11.6-0+deb12u1\n")
+        with self.assertRaisesRegex(BasaltError, "made by MariaDB 10.11.6"):
+            self.server().check_datadir()
+
+    def test_socket_of_a_long_path_is_elsewhere(self) -> None:
+        short = self.folder / "data"
+        self.assertEqual(default_socket(short).parent, short)
+        self.assertLess(len(str(default_socket(self.folder / ("x" * 120)))), 100)
+
+
+class Results(TemporaryFolder):
+    def test_directory_appears_only_when_complete(self) -> None:
+        target = self.folder / "result"
+        with self.assertRaises(ValueError), locking.appearing(target) as directory:
+            (directory / "half").touch()
+            raise ValueError
+        self.assertFalse(target.exists())
+        with locking.appearing(target) as directory:
+            (directory / "whole").touch()
+        self.assertEqual([path.name for path in target.iterdir()], ["whole"])
+
+    def test_clean_removes_only_what_is_ours(self) -> None:
+        os.environ["BASALT_CACHE"] = str(self.folder)
+        self.addCleanup(os.environ.pop, "BASALT_CACHE")
+        for name in ("server-1", "photos", "server.json"):
+            (self.folder / name).touch()
+        self.assertEqual([path.name for path in layout.cache_entries()],
+                         ["server-1", "server.json"])
+
+
+if __name__ == "__main__":
+    unittest.main()
