@@ -158,8 +158,9 @@ TEST(PrimaryCodec, CommonPartsCountsWholePartsOnly) {
 
 TEST(PrimaryCodec, AnEmptyPlanReadsNothing) {
   const Orders orders(test::collation(0));
+  const PrimaryCodec codec = orders.codec();
   Record result = orders.table.make_record();
-  EXPECT_TRUE(orders.codec().read("", "", orders.codec().plan(ColumnSet(3)), result.data()).is_ok());
+  EXPECT_TRUE(codec.read("", "", codec.plan(ColumnSet(3)), result.data()).is_ok());
 }
 
 TEST(PrimaryCodec, FixedStringsOfWideCharactersArePaddedWithWideSpaces) {

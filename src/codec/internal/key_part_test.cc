@@ -74,8 +74,8 @@ TEST(KeyPart, IntegersOfEveryWidthSortByValue) {
         for (const int delta : {-1, 0, 1}) {
           for (const std::uint64_t flip : {std::uint64_t{0}, ~std::uint64_t{0}}) {
             records.push_back(one.table.make_record());
-            one.table.set_integer(records.back(), 0,
-                                  ((std::uint64_t{1} << bit) + static_cast<unsigned>(delta)) ^ flip);
+            const auto near = (std::uint64_t{1} << bit) + static_cast<std::uint64_t>(delta);
+            one.table.set_integer(records.back(), 0, near ^ flip);
           }
         }
       }
@@ -242,7 +242,6 @@ TEST(KeyPart, TuplesGiveTheSameKeyAsRecords) {
   const std::string tuple = "\0\2\0ab????|"s;
   const auto* const from = reinterpret_cast<const std::uint8_t*>(tuple.data());
   EXPECT_EQ(append_tuple_part(one.part(), from, out), from + tuple.size() - 1);
-  EXPECT_EQ(out, one.key_of_string("abzz").substr(0, out.size() - 3) + out.substr(out.size() - 3));
   EXPECT_EQ(out, one.key_of_string("ab"));
   out.clear();
   const std::string null_tuple = "\1\xFF\xFF??????|"s;
