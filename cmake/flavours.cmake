@@ -22,7 +22,8 @@ elseif(BASALT_FLAVOUR STREQUAL "tsan")
   add_compile_options(-fsanitize=thread)
   add_link_options(-fsanitize=thread)
 else()
-  message(FATAL_ERROR "BASALT_FLAVOUR is '${BASALT_FLAVOUR}'; it must be release, dev, asan or tsan")
+  message(FATAL_ERROR
+    "BASALT_FLAVOUR is '${BASALT_FLAVOUR}'; it must be release, dev, asan or tsan")
 endif()
 
 # Our own code only; foreign headers come in as SYSTEM.

@@ -4,16 +4,15 @@
 
 namespace basalt::engine {
 
-Result<std::unique_ptr<Engine>> Engine::start(const kv::DatabaseOptions& options,
-                                              const lock::LockManager::Options& lock_options,
+Result<std::unique_ptr<Engine>> Engine::start(const EngineOptions& options,
                                               lock::WaitObserver* observer) {
   std::unique_ptr<Engine> engine(new Engine);
-  Result<std::unique_ptr<kv::Database>> database = kv::Database::open(options);
+  Result<std::unique_ptr<kv::Database>> database = kv::Database::open(options.database);
   if (!database.is_ok()) return database.take_status();
   engine->database_ = std::move(database.value());
   engine->catalog_ = std::make_unique<catalog::Catalog>(*engine->database_);
   BASALT_TRY(engine->catalog_->load());
-  engine->locks_ = std::make_unique<lock::LockManager>(lock_options, observer);
+  engine->locks_ = std::make_unique<lock::LockManager>(options.locks, observer);
   engine->transactions_ =
       std::make_unique<txn::TransactionManager>(*engine->database_, *engine->locks_);
   BASALT_TRY(engine->transactions_->recover());

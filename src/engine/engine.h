@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "catalog/catalog.h"
+#include "engine/engine_options.h"
 #include "kv/database.h"
 #include "lock/lock_manager.h"
 #include "maintenance/worker.h"
@@ -31,8 +32,7 @@ class Engine {
  public:
   // Opens the database, recovers prepared transactions and starts the background work.
   // `observer` may be null and outlives the engine.
-  static Result<std::unique_ptr<Engine>> start(const kv::DatabaseOptions& options,
-                                               const lock::LockManager::Options& lock_options,
+  static Result<std::unique_ptr<Engine>> start(const EngineOptions& options,
                                                lock::WaitObserver* observer);
   ~Engine();
   Engine(const Engine&) = delete;

@@ -108,8 +108,9 @@ rdb::ColumnFamilyHandle* Database::family_handle(FamilyId family) const {
 Status Database::get(FamilyId family, std::string_view key, const ReadView& view,
                      PinnedValue& value, bool& found) {
   value.reset();
-  const rdb::Status status = db_->GetBaseDB()->Get(make_read_options(view, nullptr),
-                                                   family_handle(family), slice_of(key), &value.slice());
+  const rdb::Status status =
+      db_->GetBaseDB()->Get(make_read_options(view, nullptr), family_handle(family),
+                            slice_of(key), &value.slice());
   found = status.ok();
   return status.IsNotFound() ? Status::ok() : from_rocksdb(status);
 }

@@ -3,7 +3,10 @@
 #include <chrono>
 #include <future>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lock/internal/test_support.h"
@@ -14,14 +17,35 @@
 namespace basalt::lock {
 namespace {
 
-using namespace std::chrono_literals;
 using test::is_ready;
 using test::kLong;
 using test::kNoWait;
 using test::kS;
 using test::kX;
 using test::lock_in_thread;
-using test::wait_in_thread;
+
+// Knows whose wait has got past its search for cycles. Only then is it certain who closes the next
+// one.
+class Sleepers final : public WaitObserver {
+ public:
+  void wait_begins(LockOwner&) override {}
+  void waits_for(LockOwner& waiter, LockOwner&) override {
+    const std::lock_guard guard(mutex_);
+    sleeping_.insert(&waiter);
+  }
+  void wait_ends(LockOwner& waiter) override {
+    const std::lock_guard guard(mutex_);
+    sleeping_.erase(&waiter);
+  }
+  bool contain(const LockOwner& owner) const {
+    const std::lock_guard guard(mutex_);
+    return sleeping_.count(&owner) != 0;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::set<const LockOwner*> sleeping_;
+};
 
 class DeadlockTest : public testing::Test {
  protected:
@@ -33,14 +57,22 @@ class DeadlockTest : public testing::Test {
     ASSERT_TRUE(manager_.lock(owner, key, mode, kNoWait).is_ok());
   }
 
-  LockManager manager_{LockManager::Options{}};
+  // A lock() in a thread of its own, asleep when this returns.
+  std::future<ErrorCode> wait_in_thread(LockOwner& owner, std::string key, LockMode mode) {
+    auto result = lock_in_thread(manager_, owner, std::move(key), mode);
+    test::await([&] { return sleepers_.contain(owner); });
+    return result;
+  }
+
+  Sleepers sleepers_;
+  LockManager manager_{LockManager::Options{}, &sleepers_};
   LockOwner a_{1}, b_{2}, c_{3};
 };
 
 TEST_F(DeadlockTest, OfEqualMembersTheRequesterGivesUp) {
   must_lock(a_, "j", kX);
   must_lock(b_, "k", kX);
-  auto a = wait_in_thread(manager_, a_, "k", kX);
+  auto a = wait_in_thread(a_, "k", kX);
   EXPECT_EQ(manager_.lock(b_, "j", kX, kLong).code(), ErrorCode::kDeadlock);
   EXPECT_TRUE(manager_.holds(b_, "k", kX)) << "until its caller releases it";
   EXPECT_FALSE(is_ready(a));
@@ -53,7 +85,7 @@ TEST_F(DeadlockTest, TheMemberWithTheFewestChangesAndLocksGivesUp) {
   must_lock(a_, "j", kX);
   must_lock(b_, "k", kX);
   b_.add_weight(1);
-  auto a = wait_in_thread(manager_, a_, "k", kX);
+  auto a = wait_in_thread(a_, "k", kX);
   auto b = lock_in_thread(manager_, b_, "j", kX);
   EXPECT_EQ(a.get(), ErrorCode::kDeadlock);
   EXPECT_FALSE(is_ready(b));
@@ -65,7 +97,7 @@ TEST_F(DeadlockTest, LocksCountAsWeight) {
   must_lock(a_, "j", kX);
   must_lock(b_, "k", kX);
   must_lock(b_, "l", kS);
-  auto a = wait_in_thread(manager_, a_, "k", kX);
+  auto a = wait_in_thread(a_, "k", kX);
   auto b = lock_in_thread(manager_, b_, "j", kX);
   EXPECT_EQ(a.get(), ErrorCode::kDeadlock);
   manager_.release_all(a_);
@@ -76,7 +108,7 @@ TEST_F(DeadlockTest, TwoUpgradesOfOneKeyAreADeadlock) {
   must_lock(a_, "k", kS);
   must_lock(b_, "k", kS);
   a_.add_weight(1);
-  auto a = wait_in_thread(manager_, a_, "k", kX);
+  auto a = wait_in_thread(a_, "k", kX);
   EXPECT_EQ(manager_.lock(b_, "k", kX, kLong).code(), ErrorCode::kDeadlock);
   EXPECT_TRUE(manager_.holds(b_, "k", kS));
   manager_.unlock(b_, "k");
@@ -87,7 +119,7 @@ TEST_F(DeadlockTest, AVictimThatWaitsForAnUpgradeKeepsItsSharedLock) {
   must_lock(a_, "k", kS);
   must_lock(b_, "k", kS);
   b_.add_weight(1);
-  auto a = wait_in_thread(manager_, a_, "k", kX);
+  auto a = wait_in_thread(a_, "k", kX);
   auto b = lock_in_thread(manager_, b_, "k", kX);
   EXPECT_EQ(a.get(), ErrorCode::kDeadlock);
   EXPECT_TRUE(manager_.holds(a_, "k", kS));
@@ -99,8 +131,8 @@ TEST_F(DeadlockTest, AVictimThatWaitsForAnUpgradeKeepsItsSharedLock) {
 TEST_F(DeadlockTest, AnEarlierRequestInTheQueueIsAnEdgeOfTheCycle) {
   must_lock(a_, "k", kS);
   must_lock(c_, "j", kX);
-  auto b = wait_in_thread(manager_, b_, "k", kX);
-  auto c = wait_in_thread(manager_, c_, "k", kS);  // could share with a_, but is behind b_
+  auto b = wait_in_thread(b_, "k", kX);
+  auto c = wait_in_thread(c_, "k", kS);  // could share with a_, but is behind b_
   a_.add_weight(10);
   c_.add_weight(10);
   auto a = lock_in_thread(manager_, a_, "j", kX);
@@ -113,8 +145,8 @@ TEST_F(DeadlockTest, AnEarlierRequestInTheQueueIsAnEdgeOfTheCycle) {
 TEST_F(DeadlockTest, NobodyGivesUpWhoOnlyStandsInTheQueueBetweenTwoMembers) {
   must_lock(a_, "j", kX);
   must_lock(b_, "k", kX);
-  auto c = wait_in_thread(manager_, c_, "k", kX);  // weighs least
-  auto a = wait_in_thread(manager_, a_, "k", kX);
+  auto c = wait_in_thread(c_, "k", kX);  // weighs least
+  auto a = wait_in_thread(a_, "k", kX);
   EXPECT_EQ(manager_.lock(b_, "j", kX, kLong).code(), ErrorCode::kDeadlock);
   ASSERT_EQ(manager_.last_deadlock()->cycle.size(), 2u);
   manager_.release_all(b_);
@@ -128,8 +160,8 @@ TEST_F(DeadlockTest, EachOfSeveralCyclesOfOneRequestIsBroken) {
   must_lock(b_, "k", kS);
   must_lock(c_, "j", kX);
   c_.add_weight(10);
-  auto a = wait_in_thread(manager_, a_, "j", kS);
-  auto b = wait_in_thread(manager_, b_, "j", kS);
+  auto a = wait_in_thread(a_, "j", kS);
+  auto b = wait_in_thread(b_, "j", kS);
   auto c = lock_in_thread(manager_, c_, "k", kX);
   EXPECT_EQ(a.get(), ErrorCode::kDeadlock);
   EXPECT_EQ(b.get(), ErrorCode::kDeadlock);
@@ -149,7 +181,7 @@ TEST_F(DeadlockTest, LongCyclesAreFound) {
     must_lock(*owners[i], key(i), kX);
   }
   for (int i = 0; i + 1 < kOwners; ++i) {
-    waits.push_back(wait_in_thread(manager_, *owners[i], key(i + 1), kX));
+    waits.push_back(wait_in_thread(*owners[i], key(i + 1), kX));
   }
   LockOwner& last = *owners.back();
   EXPECT_EQ(manager_.lock(last, key(kOwners), kX, kLong).code(), ErrorCode::kDeadlock);
@@ -169,7 +201,7 @@ TEST_F(DeadlockTest, ALongQueueIsNotADeadlock) {
   must_lock(a_, "k", kX);
   for (int i = 0; i < kOwners; ++i) {
     owners.push_back(std::make_unique<LockOwner>(100 + i));
-    waits.push_back(wait_in_thread(manager_, *owners[i], "k", i % 3 == 0 ? kS : kX));
+    waits.push_back(wait_in_thread(*owners[i], "k", i % 3 == 0 ? kS : kX));
   }
   manager_.release_all(a_);
   for (int i = 0; i < kOwners; ++i) {
@@ -184,8 +216,8 @@ TEST_F(DeadlockTest, TheReportNamesTheCycleAndTheVictim) {
   must_lock(a_, "i", kX);
   must_lock(b_, "j", kX);
   must_lock(c_, "k", kX);
-  auto a = wait_in_thread(manager_, a_, "j", kS);
-  auto b = wait_in_thread(manager_, b_, "k", kX);
+  auto a = wait_in_thread(a_, "j", kS);
+  auto b = wait_in_thread(b_, "k", kX);
   const auto before = std::chrono::system_clock::now();
   EXPECT_EQ(manager_.lock(c_, "i", kS, kLong).code(), ErrorCode::kDeadlock);
   const auto info = manager_.last_deadlock();
@@ -208,7 +240,7 @@ TEST_F(DeadlockTest, WithoutDetectionACycleLastsUntilATimeout) {
   manager_.set_deadlock_detect(false);
   must_lock(a_, "j", kX);
   must_lock(b_, "k", kX);
-  auto a = wait_in_thread(manager_, a_, "k", kX);
+  auto a = wait_in_thread(a_, "k", kX);
   EXPECT_EQ(manager_.lock(b_, "j", kX, {.timeout_ms = 20}).code(), ErrorCode::kLockTimeout);
   EXPECT_EQ(manager_.deadlock_count(), 0u);
   manager_.set_deadlock_detect(true);
@@ -221,7 +253,7 @@ TEST_F(DeadlockTest, WithoutDetectionACycleLastsUntilATimeout) {
 TEST_F(DeadlockTest, ACycleThatIsNotWaitedForIsATimeout) {
   must_lock(a_, "j", kX);
   must_lock(b_, "k", kX);
-  auto a = wait_in_thread(manager_, a_, "k", kX);
+  auto a = wait_in_thread(a_, "k", kX);
   EXPECT_EQ(manager_.lock(b_, "j", kX, kNoWait).code(), ErrorCode::kLockTimeout);
   EXPECT_EQ(manager_.deadlock_count(), 0u);
   manager_.release_all(b_);

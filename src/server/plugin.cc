@@ -39,12 +39,13 @@ int init(void* argument) noexcept {
   set_log_sink(write_to_error_log);
   auto plugin = std::make_unique<Plugin>();
   plugin->hton = static_cast<handlerton*>(argument);
-  const kv::DatabaseOptions options = database_options_from_variables();
-  hide_directory(options.directory);
-  Result<std::unique_ptr<engine::Engine>> engine = engine::Engine::start(
-      options, lock_options_from_variables(), &plugin->wait_reporter);
+  const engine::EngineOptions options = options_from_variables();
+  const std::string& directory = options.database.directory;
+  hide_directory(directory);
+  Result<std::unique_ptr<engine::Engine>> engine =
+      engine::Engine::start(options, &plugin->wait_reporter);
   if (!engine.is_ok()) {
-    sql_print_error("RocksDB: cannot open '%s': %s", options.directory.c_str(),
+    sql_print_error("RocksDB: cannot open '%s': %s", directory.c_str(),
                     engine.status().message().c_str());
     return 1;
   }

@@ -35,8 +35,8 @@ int check_create_checkpoint(THD*, st_mysql_sys_var*, void* save, st_mysql_value*
   int length = sizeof buffer;
   const char* directory = value->val_str(value, buffer, &length);
   if (directory == nullptr || length == 0) return 1;
-  const Status status =
-      the_engine().database().create_checkpoint(std::string(directory, static_cast<size_t>(length)));
+  const std::string target(directory, static_cast<std::size_t>(length));
+  const Status status = the_engine().database().create_checkpoint(target);
   if (!status.is_ok()) {
     my_printf_error(ER_UNKNOWN_ERROR, "rocksdb_create_checkpoint: %s", MYF(0),
                     status.message().c_str());
@@ -100,19 +100,14 @@ st_mysql_sys_var* g_system_variables[] = {
     nullptr,
 };
 
-kv::DatabaseOptions database_options_from_variables() {
-  kv::DatabaseOptions options;
-  options.directory = g_datadir;
-  options.block_cache_bytes = g_block_cache_size;
-  options.memtable_bytes = g_write_buffer_size;
-  options.max_total_wal_bytes = g_max_total_wal_size;
-  options.background_jobs = g_max_background_jobs;
-  return options;
-}
-
-lock::LockManager::Options lock_options_from_variables() {
-  lock::LockManager::Options options;
-  options.deadlock_detect = g_deadlock_detect;
+engine::EngineOptions options_from_variables() {
+  engine::EngineOptions options;
+  options.database.directory = g_datadir;
+  options.database.block_cache_bytes = g_block_cache_size;
+  options.database.memtable_bytes = g_write_buffer_size;
+  options.database.max_total_wal_bytes = g_max_total_wal_size;
+  options.database.background_jobs = g_max_background_jobs;
+  options.locks.deadlock_detect = g_deadlock_detect;
   return options;
 }
 

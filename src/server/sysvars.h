@@ -1,8 +1,7 @@
 #pragma once
 #include <cstdint>
 
-#include "kv/options.h"
-#include "lock/lock_manager.h"
+#include "engine/engine_options.h"
 #include "server/mariadb.h"
 
 namespace basalt::server {
@@ -10,8 +9,7 @@ namespace basalt::server {
 // The rocksdb_* variables: docs/user-guide.md.
 extern st_mysql_sys_var* g_system_variables[];
 
-kv::DatabaseOptions database_options_from_variables();
-lock::LockManager::Options lock_options_from_variables();
+engine::EngineOptions options_from_variables();
 // How long a statement of this connection waits for one lock.
 std::int64_t lock_wait_timeout_ms(THD* thd);
 // Whether a commit must be on disk when it returns.

@@ -34,8 +34,11 @@ def provision(refresh: bool = False) -> Provisions:
         return Provisions(server_release.ensure(refresh), rocksdb.ensure())
 
 
-def build(flavour: str, refresh: bool = False) -> ServerRelease:
-    """Provisions, configures and compiles; returns the server that the plugin belongs to."""
+def build(flavour: str, refresh: bool = False, with_tests: bool = False) -> ServerRelease:
+    """Provisions, configures and compiles; returns the server that the plugin belongs to.
+
+    Without tests only the plugin is made: that is half the work, and all that users need.
+    """
     provisions = provision(refresh)
     directory = layout.build_dir(flavour)
     _make_directory(directory)
@@ -43,17 +46,19 @@ def build(flavour: str, refresh: bool = False) -> ServerRelease:
     log = directory / "build.log"
     log.write_text("")
     release = provisions.release
+    source = _server_source(release)
+    targets = [] if with_tests or not source else ["ha_rocksdb"]
     with locking.exclusive(directory / "lock", f"build/{flavour}"), \
             ui.progress(f"Building Basalt, flavour {flavour}") as bar:
         process.run(["cmake", "-G", "Ninja", "-S", layout.ROOT, "-B", directory,
                      "-DCMAKE_C_COMPILER=/usr/bin/gcc", "-DCMAKE_CXX_COMPILER=/usr/bin/g++",
                      f"-DBASALT_FLAVOUR={flavour}",
                      f"-DBASALT_ROCKSDB_ROOT={provisions.rocksdb}",
-                     f"-DBASALT_SERVER_SOURCE={_server_source(release)}",
+                     f"-DBASALT_SERVER_SOURCE={source}",
                      f"-DBASALT_SERVER_HEADERS={release.headers}",
                      f"-DBASALT_SERVER_SERVICES={release.services}"],
                     log=log, failure="CMake cannot configure the build")
-        process.run(["ninja", "-C", directory, "-j", str(machine.jobs())], log=log,
+        process.run(["ninja", "-C", directory, "-j", str(machine.jobs()), *targets], log=log,
                     failure="Basalt does not compile", bar=bar)
         link_server_plugins(flavour, release)
     return release

@@ -39,8 +39,9 @@ def basalt() -> None:
 
 @basalt.command()
 @FLAVOUR
+@click.option("--tests", is_flag=True, help="Also the unit tests and link checks.")
 @click.option("--refresh", is_flag=True, help="Look for a newer MariaDB release than the one used.")
-def build(flavour: str, refresh: bool) -> None:
+def build(flavour: str, tests: bool, refresh: bool) -> None:
     """Build the plugin, and before it whatever is missing.
 
     The first build on a machine fetches MariaDB and RocksDB and compiles RocksDB, about 16 minutes
@@ -55,7 +56,7 @@ def build(flavour: str, refresh: bool) -> None:
       ./basalt build --flavour dev
     """
     from basaltcli import build as builder
-    release = builder.build(flavour, refresh)
+    release = builder.build(flavour, refresh, tests)
     plugin = layout.plugin_file(flavour)
     if plugin.exists():
         ui.info(f"plugin: {plugin.relative_to(layout.ROOT)} (for MariaDB {release.version})")

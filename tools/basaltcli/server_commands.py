@@ -65,8 +65,7 @@ def start(flavour: str, datadir: Path | None, port: int | None, engine: bool, is
       ./basalt server start --port 3307 -- --log-bin --rocksdb-block-cache-size=1G
     """
     if is_built:
-        release = build.build(flavour)
-        build.link_server_plugins(flavour, release)
+        build.build(flavour)
     instance = _server(flavour, datadir, port=port, options=options, engine=engine)
     with ui.progress("Starting the server"):
         instance.start()

@@ -114,7 +114,7 @@ def _report(results: Sequence[tuple[str, Outcome, float]]) -> bool:
 
 
 def _build(context: Context) -> Outcome:
-    context.release = build.build(context.flavour)
+    context.release = build.build(context.flavour, with_tests=True)
     return Outcome(note=f"MariaDB {context.release.version}")
 
 

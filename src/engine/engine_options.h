@@ -1,0 +1,13 @@
+#pragma once
+#include "kv/options.h"
+#include "lock/lock_manager.h"
+
+namespace basalt::engine {
+
+// How to start an engine: what its parts need to know.
+struct EngineOptions {
+  kv::DatabaseOptions database;
+  lock::LockManager::Options locks;
+};
+
+}  // namespace basalt::engine
