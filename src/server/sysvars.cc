@@ -1,6 +1,8 @@
 #include "server/sysvars.h"
 
+#include <filesystem>
 #include <string>
+#include <system_error>
 
 #include "server/plugin.h"
 
@@ -16,6 +18,7 @@ int g_max_background_jobs = 0;
 my_bool g_deadlock_detect = 1;
 unsigned long g_flush_log_at_trx_commit = 1;
 char* g_create_checkpoint = nullptr;
+my_bool g_remove_mariabackup_checkpoint = 0;
 
 constexpr unsigned long kFlushAtCommit = 1;
 
@@ -46,7 +49,23 @@ int check_create_checkpoint(THD*, st_mysql_sys_var*, void* save, st_mysql_value*
   return 0;
 }
 
-void forget_checkpoint(THD*, st_mysql_sys_var*, void*, const void*) {}
+// mariadb-backup asks for this when it has copied the checkpoint it made.
+int check_remove_checkpoint(THD*, st_mysql_sys_var*, void* save, st_mysql_value*) {
+  const std::filesystem::path directory =
+      std::filesystem::path(g_datadir) / "mariabackup-checkpoint";
+  std::error_code error;
+  std::filesystem::remove_all(directory, error);
+  if (error) {
+    my_printf_error(ER_UNKNOWN_ERROR, "rocksdb_remove_mariabackup_checkpoint: %s: %s", MYF(0),
+                    directory.c_str(), error.message().c_str());
+    return 1;
+  }
+  *static_cast<my_bool*>(save) = 0;
+  return 0;
+}
+
+// The work is done by the check function; the variable keeps its value.
+void keep_value(THD*, st_mysql_sys_var*, void*, const void*) {}
 
 }  // namespace
 
@@ -85,7 +104,11 @@ MYSQL_SYSVAR_STR(create_checkpoint, g_create_checkpoint,
                  PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_MEMALLOC,
                  "Setting this to a directory that does not exist makes a consistent copy of the "
                  "engine's files there, as hard links",
-                 check_create_checkpoint, forget_checkpoint, "");
+                 check_create_checkpoint, keep_value, "");
+MYSQL_SYSVAR_BOOL(remove_mariabackup_checkpoint, g_remove_mariabackup_checkpoint,
+                  PLUGIN_VAR_RQCMDARG,
+                  "Setting this to ON removes the directory mariabackup-checkpoint",
+                  check_remove_checkpoint, keep_value, 0);
 
 st_mysql_sys_var* g_system_variables[] = {
     MYSQL_SYSVAR(datadir),
@@ -97,6 +120,7 @@ st_mysql_sys_var* g_system_variables[] = {
     MYSQL_SYSVAR(flush_log_at_trx_commit),
     MYSQL_SYSVAR(lock_wait_timeout),
     MYSQL_SYSVAR(create_checkpoint),
+    MYSQL_SYSVAR(remove_mariabackup_checkpoint),
     nullptr,
 };
 

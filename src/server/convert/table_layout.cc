@@ -15,9 +15,11 @@ ColumnKind old_temporal_kind(const Field& field, ColumnKind without_fraction) {
   return field.decimals() > 0 ? ColumnKind::kOrderedBytes : without_fraction;
 }
 
+// INET4, INET6 and UUID come as strings too, but compare as bytes whatever their charset() says.
 ColumnKind string_kind(const Field& field) {
-  return field.charset() == &my_charset_bin ? ColumnKind::kOrderedBytes
-                                            : ColumnKind::kFixedString;
+  const bool is_char = field.type_handler() == &type_handler_string;
+  return is_char && field.charset() != &my_charset_bin ? ColumnKind::kFixedString
+                                                       : ColumnKind::kOrderedBytes;
 }
 
 ColumnKind kind_of(const Field& field) {

@@ -1,0 +1,45 @@
+#include "base/failpoint.h"
+
+#include <csignal>
+#include <cstdlib>
+
+#include "base/test_support.h"
+
+// Goal: the armed failpoint ends the process at exactly the visit that was asked for.
+// Method: each death test's child is a new process that reads the environment for itself.
+namespace basalt {
+namespace {
+
+class FailpointDeathTest : public testing::Test {
+ protected:
+  FailpointDeathTest() { testing::GTEST_FLAG(death_test_style) = "threadsafe"; }
+};
+
+[[noreturn]] void visit(const char* setting, const char* name, int visits) {
+  setenv("BASALT_FAILPOINT", setting, 1);
+  for (int i = 0; i < visits; ++i) visit_failpoint(name);
+  std::_Exit(7);
+}
+
+TEST_F(FailpointDeathTest, TheNamedPointKillsAtItsFirstVisit) {
+  EXPECT_EXIT(visit("layer.here", "layer.here", 1), testing::KilledBySignal(SIGKILL), "");
+}
+
+TEST_F(FailpointDeathTest, ANumberChoosesTheVisit) {
+  EXPECT_EXIT(visit("layer.here:3", "layer.here", 2), testing::ExitedWithCode(7), "");
+  EXPECT_EXIT(visit("layer.here:3", "layer.here", 3), testing::KilledBySignal(SIGKILL), "");
+}
+
+TEST_F(FailpointDeathTest, OtherPointsDoNothing) {
+  EXPECT_EXIT(visit("layer.here", "layer.her", 5), testing::ExitedWithCode(7), "");
+  EXPECT_EXIT(visit("layer.here", "layer.here2", 5), testing::ExitedWithCode(7), "");
+  EXPECT_EXIT(visit("", "", 5), testing::ExitedWithCode(7), "");
+}
+
+TEST_F(FailpointDeathTest, ANumberThatIsNoneNeverKills) {
+  EXPECT_EXIT(visit("layer.here:x", "layer.here", 5), testing::ExitedWithCode(7), "");
+  EXPECT_EXIT(visit("layer.here:0", "layer.here", 5), testing::ExitedWithCode(7), "");
+}
+
+}  // namespace
+}  // namespace basalt

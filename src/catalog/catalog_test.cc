@@ -1,0 +1,294 @@
+#include "catalog/catalog.h"
+
+#include <set>
+#include <string>
+
+#include "base/bytes.h"
+#include "base/test_support.h"
+#include "kv/test_directory.h"
+
+// Goal: every change of the dictionary is complete in memory and after a crash, and ids never come
+// twice. Method: after each step the catalog is loaded anew, from the closed database or from a
+// crash image of it.
+namespace basalt::catalog {
+namespace {
+
+using namespace std::string_literals;
+using basalt::test::fails_with;
+using basalt::test::must;
+using basalt::test::succeeds;
+
+TableDefinition make_table(std::string name, std::size_t indexes = 2) {
+  TableDefinition table;
+  table.name = std::move(name);
+  table.columns = {{"id", codec::ColumnKind::kSignedInteger, 4, 0, false, true}};
+  for (std::size_t i = 0; i < indexes; ++i) {
+    table.indexes.push_back({"index" + std::to_string(i), 0, 0, i == 0, {{0, 0, false, 4}}});
+  }
+  return table;
+}
+
+class CatalogTest : public testing::Test {
+ protected:
+  CatalogTest() { must(catalog_->load()); }
+
+  void reopen() {
+    catalog_.reset();
+    database_.reset();
+    open(path_);
+  }
+  // Goes on with what a crash at this moment leaves behind.
+  void crash() {
+    const std::string image = directory_ / ("image" + std::to_string(++images_));
+    kv::test::copy_crash_image(path_, image);
+    catalog_.reset();
+    database_.reset();
+    open(image);
+    path_ = image;
+  }
+  void open(const std::string& path) {
+    database_ = kv::test::open_database(path);
+    catalog_ = std::make_unique<Catalog>(*database_);
+    must(catalog_->load());
+  }
+  std::set<std::string> names() const {
+    std::set<std::string> names;
+    for (const TablePointer& table : catalog_->all_tables()) names.insert(table->name);
+    return names;
+  }
+  std::set<IndexId> dropped() const {
+    std::set<IndexId> ids;
+    for (const DroppedIndex& index : catalog_->dropped_indexes()) ids.insert(index.id);
+    return ids;
+  }
+  void plant(std::string_view key, std::string_view value) {
+    kv::WriteBatch batch;
+    batch.put(kv::kSystemFamily, key, value);
+    must(database_->write(batch, kv::Durability::kBuffered));
+  }
+  Status load_again() { return Catalog(*database_).load(); }
+
+  kv::test::TestDirectory directory_;
+  std::string path_ = directory_ / "db";
+  int images_ = 0;
+  std::unique_ptr<kv::Database> database_ = kv::test::open_database(path_);
+  std::unique_ptr<Catalog> catalog_ = std::make_unique<Catalog>(*database_);
+};
+
+TEST_F(CatalogTest, ANewDictionaryIsEmpty) {
+  EXPECT_TRUE(names().empty());
+  EXPECT_TRUE(dropped().empty());
+  EXPECT_EQ(catalog_->find("a/t"), nullptr);
+}
+
+TEST_F(CatalogTest, ACreatedTableIsFoundAlsoAfterACrash) {
+  const TablePointer created = must(catalog_->create(make_table("a/t")));
+  EXPECT_EQ(catalog_->find("a/t"), created);
+  const TableDefinition expected = *created;
+  crash();
+  ASSERT_NE(catalog_->find("a/t"), nullptr);
+  EXPECT_TRUE(*catalog_->find("a/t") == expected);
+  reopen();
+  ASSERT_NE(catalog_->find("a/t"), nullptr);
+  EXPECT_TRUE(*catalog_->find("a/t") == expected);
+}
+
+TEST_F(CatalogTest, ANameThatIsTakenIsRefusedAndNothingChanges) {
+  const TablePointer first = must(catalog_->create(make_table("a/t")));
+  const auto second = catalog_->create(make_table("a/t", 1));
+  EXPECT_TRUE(fails_with(ErrorCode::kTableExists, second));
+  EXPECT_NE(second.status().message().find("a/t"), std::string::npos);
+  EXPECT_EQ(catalog_->find("a/t"), first);
+}
+
+TEST_F(CatalogTest, TablesThatDoNotExistAreNamedInTheError) {
+  for (const Status& status :
+       {catalog_->drop("a/none"), catalog_->rename("a/none", "a/t"),
+        catalog_->truncate("a/none").take_status()}) {
+    EXPECT_TRUE(fails_with(ErrorCode::kTableNotFound, status));
+    EXPECT_NE(status.message().find("a/none"), std::string::npos);
+  }
+}
+
+TEST_F(CatalogTest, ADroppedTableIsGoneAndItsIndexesWaitInTheQueue) {
+  const TablePointer table = must(catalog_->create(make_table("a/t")));
+  must(catalog_->create(make_table("a/stays")));
+  ASSERT_TRUE(succeeds(catalog_->drop("a/t")));
+  const std::set<IndexId> expected = {table->indexes[0].id, table->indexes[1].id};
+  EXPECT_EQ(dropped(), expected);
+  crash();
+  EXPECT_EQ(names(), (std::set<std::string>{"a/stays"}));
+  EXPECT_EQ(dropped(), expected);
+  ASSERT_TRUE(succeeds(catalog_->forget_dropped(table->indexes[0].id)));
+  EXPECT_EQ(dropped(), (std::set<IndexId>{table->indexes[1].id}));
+  crash();
+  EXPECT_EQ(dropped(), (std::set<IndexId>{table->indexes[1].id}));
+}
+
+TEST_F(CatalogTest, ARenamedTableKeepsItsIdsAndItsFacts) {
+  const TableDefinition before = *must(catalog_->create(make_table("a/t")));
+  must(catalog_->store_counter_mark(before.id, CounterKind::kAutoIncrement, 77,
+                                    kv::Durability::kBuffered));
+  ASSERT_TRUE(succeeds(catalog_->rename("a/t", "b/u")));
+  for (const bool is_reopened : {false, true}) {
+    if (is_reopened) crash();
+    EXPECT_EQ(names(), (std::set<std::string>{"b/u"}));
+    TableDefinition expected = before;
+    expected.name = "b/u";
+    ASSERT_NE(catalog_->find("b/u"), nullptr);
+    EXPECT_TRUE(*catalog_->find("b/u") == expected);
+    EXPECT_EQ(must(catalog_->counter_mark(before.id, CounterKind::kAutoIncrement)), 77u);
+    EXPECT_TRUE(dropped().empty());
+  }
+}
+
+TEST_F(CatalogTest, RenamingOverATableIsRefused) {
+  must(catalog_->create(make_table("a/t")));
+  must(catalog_->create(make_table("a/u")));
+  EXPECT_TRUE(fails_with(ErrorCode::kTableExists, catalog_->rename("a/t", "a/u")));
+  reopen();
+  EXPECT_EQ(names(), (std::set<std::string>{"a/t", "a/u"}));
+}
+
+TEST_F(CatalogTest, TruncatingGivesNewIndexesAndStartsAutoIncrementAgain) {
+  const TablePointer before = must(catalog_->create(make_table("a/t")));
+  must(catalog_->store_counter_mark(before->id, CounterKind::kAutoIncrement, 77,
+                                    kv::Durability::kBuffered));
+  must(catalog_->store_counter_mark(before->id, CounterKind::kHiddenRowId, 88,
+                                    kv::Durability::kBuffered));
+  const TablePointer after = must(catalog_->truncate("a/t"));
+  EXPECT_EQ(after->id, before->id);
+  EXPECT_EQ(dropped(), (std::set<IndexId>{before->indexes[0].id, before->indexes[1].id}));
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_GT(after->indexes[i].id, before->indexes[1].id);
+  EXPECT_EQ(find_difference(*before, *after), "");
+  const TableDefinition expected = *after;
+  crash();
+  EXPECT_TRUE(*catalog_->find("a/t") == expected);
+  EXPECT_EQ(must(catalog_->counter_mark(expected.id, CounterKind::kAutoIncrement)), 0u);
+}
+
+TEST_F(CatalogTest, ADefinitionInUseOutlivesItsTable) {
+  const TablePointer table = must(catalog_->create(make_table("a/t")));
+  must(catalog_->drop("a/t"));
+  EXPECT_EQ(table->name, "a/t");
+  EXPECT_EQ(table->indexes.size(), 2u);
+}
+
+TEST_F(CatalogTest, IdsAreNeverUsedAgain) {
+  std::set<std::uint32_t> used;
+  const auto use = [&used](const TableDefinition& table, bool is_new_table) {
+    if (is_new_table) EXPECT_TRUE(used.insert(table.id).second) << table.id;
+    for (const IndexDefinition& index : table.indexes) {
+      EXPECT_TRUE(used.insert(index.id).second) << index.id;
+      EXPECT_GE(index.id, 256u) << "reserved for the engine itself";
+    }
+  };
+  for (int round = 0; round < 4; ++round) {
+    use(*must(catalog_->create(make_table("a/t", 3))), true);
+    use(*must(catalog_->truncate("a/t")), false);
+    if (round % 2 == 0) crash();
+    must(catalog_->drop("a/t"));
+    for (const IndexId id : dropped()) must(catalog_->forget_dropped(id));
+    if (round % 2 == 1) reopen();
+  }
+}
+
+TEST_F(CatalogTest, CounterMarksComeBackAndBelongToOneTableAndKind) {
+  const TableId one = must(catalog_->create(make_table("a/one")))->id;
+  const TableId two = must(catalog_->create(make_table("a/two")))->id;
+  EXPECT_EQ(must(catalog_->counter_mark(one, CounterKind::kAutoIncrement)), 0u);
+  must(catalog_->store_counter_mark(one, CounterKind::kAutoIncrement, UINT64_MAX,
+                                    kv::Durability::kBuffered));
+  must(catalog_->store_counter_mark(one, CounterKind::kHiddenRowId, 5, kv::Durability::kSynced));
+  crash();
+  EXPECT_EQ(must(catalog_->counter_mark(one, CounterKind::kAutoIncrement)), UINT64_MAX);
+  EXPECT_EQ(must(catalog_->counter_mark(one, CounterKind::kHiddenRowId)), 5u);
+  EXPECT_EQ(must(catalog_->counter_mark(two, CounterKind::kAutoIncrement)), 0u);
+  must(catalog_->drop("a/one"));
+  EXPECT_EQ(must(catalog_->counter_mark(one, CounterKind::kAutoIncrement)), 0u);
+  EXPECT_EQ(must(catalog_->counter_mark(one, CounterKind::kHiddenRowId)), 0u);
+}
+
+TEST_F(CatalogTest, StatisticsComeBackAndEndWithTheirIndex) {
+  const TablePointer table = must(catalog_->create(make_table("a/t")));
+  const IndexId id = table->indexes[1].id;
+  EXPECT_FALSE(catalog_->statistics(id).has_value());
+  const IndexStatistics statistics{1'000'000, {1, 300, 1'000'000}};
+  must(catalog_->store_statistics(id, statistics));
+  must(catalog_->store_statistics(table->indexes[0].id, IndexStatistics{}));
+  reopen();
+  EXPECT_EQ(catalog_->statistics(id), statistics);
+  EXPECT_EQ(catalog_->statistics(table->indexes[0].id), IndexStatistics{});
+  must(catalog_->truncate("a/t"));
+  EXPECT_FALSE(catalog_->statistics(id).has_value());
+}
+
+// Pins keys and values of all records. If this fails, existing dictionaries can no longer be read.
+TEST_F(CatalogTest, StoredRecordsAreFrozen) {
+  const TablePointer table = must(catalog_->create(make_table("a/t")));
+  ASSERT_EQ(table->id, 256u);
+  must(catalog_->store_counter_mark(256, CounterKind::kAutoIncrement, 300,
+                                    kv::Durability::kBuffered));
+  must(catalog_->store_counter_mark(256, CounterKind::kHiddenRowId, 1,
+                                    kv::Durability::kBuffered));
+  must(catalog_->store_statistics(257, {300, {1, 2}}));
+  const auto stored = [this](const std::string& key) {
+    return kv::test::value_of(*database_, kv::kSystemFamily, key);
+  };
+  std::string definition;
+  append_definition(*table, definition);
+  EXPECT_EQ(stored("\x00"s), "\x01"s);
+  EXPECT_EQ(stored("\x01" "a/t"s), definition);
+  EXPECT_EQ(stored("\x03"s), "\x83\x02"s);
+  EXPECT_EQ(stored("\x04\x00\x00\x01\x00"s), "\xAC\x02"s);
+  EXPECT_EQ(stored("\x06\x00\x00\x01\x00"s), "\x01"s);
+  EXPECT_EQ(stored("\x05\x00\x00\x01\x01"s), "\xAC\x02\x01\x02"s);
+  must(catalog_->drop("a/t"));
+  EXPECT_EQ(stored("\x02\x00\x00\x01\x01"s), "\x00"s);
+  EXPECT_EQ(kv::test::count_entries(*database_, kv::kSystemFamily, {}), 4u);
+}
+
+TEST_F(CatalogTest, ADictionaryOfALaterFormatIsRefusedWithAdvice) {
+  plant("\x00"s, "\x02");
+  const Status status = load_again();
+  EXPECT_TRUE(fails_with(ErrorCode::kUnsupported, status));
+  EXPECT_NE(status.message().find("newer engine"), std::string::npos);
+}
+
+TEST_F(CatalogTest, DamagedRecordsAreCorruption) {
+  std::string definition;
+  append_definition(*must(catalog_->create(make_table("a/t"))), definition);
+  const std::pair<std::string, std::string> damages[] = {
+      {"\x00"s, ""s},                         // format: no number
+      {"\x03"s, "\x80"s},                     // next id: torn
+      {"\x03"s, "\x80\x02\x00"s},             // next id: bytes behind it
+      {"\x01" "a/t"s, definition.substr(1)},  // not a definition
+      {"\x01" "a/u"s, definition},            // another table's
+      {"\x02\x00\x00\x01"s, "\x00"s},         // dropped index: short id
+      {"\x02\x00\x00\x01\x01"s, ""s},         // dropped index: no family
+  };
+  for (const auto& [key, value] : damages) {
+    const std::string before = kv::test::value_of(*database_, kv::kSystemFamily, key);
+    plant(key, value);
+    EXPECT_TRUE(fails_with(ErrorCode::kCorruption, load_again())) << testing::PrintToString(key);
+    kv::WriteBatch repair;
+    if (before == "(none)") {
+      repair.remove(kv::kSystemFamily, key);
+    } else {
+      repair.put(kv::kSystemFamily, key, before);
+    }
+    must(database_->write(repair, kv::Durability::kBuffered));
+  }
+  EXPECT_TRUE(succeeds(load_again()));
+}
+
+TEST_F(CatalogTest, ADamagedCounterIsCorruptionAndDamagedStatisticsAreNone) {
+  plant("\x04\x00\x00\x01\x00"s, "\xFF");
+  EXPECT_TRUE(fails_with(ErrorCode::kCorruption,
+                         catalog_->counter_mark(256, CounterKind::kAutoIncrement)));
+  plant("\x05\x00\x00\x01\x01"s, "\x01\xFF");
+  EXPECT_FALSE(catalog_->statistics(257).has_value());
+}
+
+}  // namespace
+}  // namespace basalt::catalog

@@ -1,0 +1,225 @@
+#include "catalog/definitions.h"
+
+#include <memory>
+#include <random>
+#include <string>
+
+#include "base/test_support.h"
+
+// Goal: a definition comes back from its stored form, the form stays as it is, and damaged forms
+// are told from whole ones. Inputs are in blocks of exactly their size, so that the address
+// sanitizer sees every byte read too far.
+namespace basalt::catalog {
+namespace {
+
+using namespace std::string_literals;
+using basalt::test::fails_with;
+using basalt::test::succeeds;
+
+TableDefinition orders() {
+  TableDefinition table;
+  table.id = 300;
+  table.name = "shop/orders";
+  table.schema_version = 7;
+  table.columns = {
+      {"id", codec::ColumnKind::kSignedInteger, 8, 0, false, true},
+      {"code", codec::ColumnKind::kVariableString, 402, 45, true, true},
+      {"upper", codec::ColumnKind::kBlob, 10, 63, true, false},
+  };
+  table.indexes = {
+      {"PRIMARY", 301, 0, true, {{0, 0, false, 8}}},
+      {"by_code", 302, 0, false, {{1, 20, true, 80}, {0, 0, false, 8}}},
+  };
+  return table;
+}
+
+TableDefinition smallest() {
+  TableDefinition table;
+  table.name = "a";
+  table.columns = {{"c", codec::ColumnKind::kSignedInteger, 1, 0, false, true}};
+  table.indexes = {{"p", 1, 0, true, {}}};
+  return table;
+}
+
+std::string stored_form(const TableDefinition& table) {
+  std::string bytes;
+  append_definition(table, bytes);
+  return bytes;
+}
+
+Result<TableDefinition> parse_exactly(std::string_view bytes) {
+  const auto copy = std::make_unique<char[]>(bytes.size());
+  std::copy(bytes.begin(), bytes.end(), copy.get());
+  return parse_definition({copy.get(), bytes.size()});
+}
+
+TEST(Definitions, ADefinitionComesBackFromItsStoredForm) {
+  TableDefinition huge = orders();
+  huge.id = 0xFFFFFFFF;
+  huge.schema_version = 0xFFFFFFFF;
+  huge.name = std::string(300, 'n');
+  huge.columns.resize(4096, huge.columns[1]);
+  huge.columns[4000].record_length = 0xFFFFFFFF;
+  huge.columns[4000].collation_id = 0xFFFF;
+  huge.indexes.resize(128, huge.indexes[1]);
+  huge.indexes[127].parts.resize(64, {4095, 0xFFFFFFFF, true, 0xFFFFFFFF});
+  for (const TableDefinition& table : {orders(), smallest(), huge}) {
+    const auto parsed = parse_exactly(stored_form(table));
+    ASSERT_TRUE(succeeds(parsed));
+    EXPECT_TRUE(parsed.value() == table) << table.name;
+  }
+}
+
+// Pins the stored form. If this fails, existing dictionaries can no longer be read: add a format
+// version instead of editing the expectation.
+TEST(Definitions, StoredFormatIsFrozen) {
+  EXPECT_EQ(stored_form(orders()),
+            "\x01"                                          // format version
+            "\xAC\x02" "\x0Bshop/orders" "\x07"             // id, name, schema version
+            "\x03"                                          // columns
+            "\x02id" "\x00" "\x08" "\x00" "\x02"            // name, kind, length, collation, flags
+            "\x04" "code" "\x06" "\x92\x03" "\x2D" "\x03"
+            "\x05upper" "\x07" "\x0A" "\x3F" "\x01"
+            "\x02"                                          // indexes
+            "\x07PRIMARY" "\xAD\x02" "\x00" "\x01" "\x01"   // name, id, family, unique, parts
+            "\x00" "\x00" "\x00" "\x08"                     // column, prefix, descending, tuple
+            "\x07" "by_code" "\xAE\x02" "\x00" "\x00" "\x02"
+            "\x01" "\x14" "\x01" "\x50"
+            "\x00" "\x00" "\x00" "\x08"s);
+  EXPECT_EQ(stored_form(smallest()),
+            "\x01\x00\x01" "a" "\x01\x01\x01" "c" "\x00\x01\x00\x02\x01\x01p\x01\x00\x01\x00"s);
+}
+
+TEST(Definitions, EveryTruncationIsCorruption) {
+  const std::string whole = stored_form(orders());
+  for (std::size_t kept = 0; kept < whole.size(); ++kept) {
+    EXPECT_TRUE(fails_with(ErrorCode::kCorruption, parse_exactly(whole.substr(0, kept)))) << kept;
+  }
+}
+
+TEST(Definitions, BytesBehindTheEndAreCorruption) {
+  EXPECT_TRUE(fails_with(ErrorCode::kCorruption, parse_exactly(stored_form(orders()) + "\0"s)));
+}
+
+TEST(Definitions, AnotherFormatVersionIsNamed) {
+  std::string bytes = stored_form(orders());
+  bytes[0] = 2;
+  const auto parsed = parse_exactly(bytes);
+  EXPECT_TRUE(fails_with(ErrorCode::kCorruption, parsed));
+  EXPECT_NE(parsed.status().message().find("version 2"), std::string::npos)
+      << parsed.status().message();
+}
+
+TEST(Definitions, ATableWithoutColumnsOrIndexesIsCorruption) {
+  TableDefinition table = orders();
+  table.columns.clear();
+  table.indexes = {{"PRIMARY", 301, 0, true, {}}};
+  EXPECT_TRUE(fails_with(ErrorCode::kCorruption, parse_exactly(stored_form(table))));
+  table = orders();
+  table.indexes.clear();
+  EXPECT_TRUE(fails_with(ErrorCode::kCorruption, parse_exactly(stored_form(table))));
+}
+
+TEST(Definitions, APartOfAColumnThatDoesNotExistIsCorruption) {
+  TableDefinition table = orders();
+  table.indexes[1].parts[0].column = 3;
+  EXPECT_TRUE(fails_with(ErrorCode::kCorruption, parse_exactly(stored_form(table))));
+}
+
+TEST(Definitions, NumbersOutsideTheirBoundsAreCorruption) {
+  const TableDefinition table = smallest();
+  const std::string whole = stored_form(table);
+  const std::size_t kind = whole.find('c') + 1;
+  for (const auto& [at, byte] : {std::pair<std::size_t, char>{kind, '\x08'},  // kind
+                                 {kind + 3, '\x04'},                          // flags
+                                 {whole.size() - 2, '\x02'},                  // unique
+                                 {whole.size() - 1, '\x41'}}) {               // parts
+    std::string bytes = whole;
+    bytes[at] = byte;
+    EXPECT_TRUE(fails_with(ErrorCode::kCorruption, parse_exactly(bytes))) << at;
+  }
+}
+
+// A damaged form may happen to be another whole one; then it must be that one throughout.
+TEST(Definitions, RandomDamageIsCorruptionOrAnotherWholeDefinition) {
+  const std::string whole = stored_form(orders());
+  std::mt19937 random(1);
+  int corrupt = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    std::string bytes = whole;
+    for (unsigned change = 0; change <= random() % 3; ++change) {
+      const std::size_t at = random() % bytes.size();
+      switch (random() % 3) {
+        case 0: bytes[at] = static_cast<char>(random()); break;
+        case 1: bytes.erase(at, 1 + random() % 4); break;
+        default: bytes.insert(at, 1, static_cast<char>(random())); break;
+      }
+    }
+    const auto parsed = parse_exactly(bytes);
+    if (parsed.is_ok()) {
+      const auto again = parse_exactly(stored_form(parsed.value()));
+      ASSERT_TRUE(succeeds(again)) << "round " << round;
+      ASSERT_TRUE(again.value() == parsed.value()) << "round " << round;
+      for (const IndexDefinition& index : parsed.value().indexes) {
+        for (const KeyPartDefinition& part : index.parts) {
+          ASSERT_LT(part.column, parsed.value().columns.size());
+        }
+      }
+    } else {
+      ASSERT_TRUE(fails_with(ErrorCode::kCorruption, parsed)) << "round " << round;
+      ++corrupt;
+    }
+  }
+  EXPECT_GT(corrupt, 5'000);
+}
+
+TEST(FindDifference, EqualDefinitionsAndOtherIdsAreNoDifference) {
+  TableDefinition other = orders();
+  other.id = 1;
+  other.schema_version = 1;
+  for (IndexDefinition& index : other.indexes) index.id = 1;
+  EXPECT_EQ(find_difference(orders(), other), "");
+}
+
+TEST(FindDifference, EveryDifferenceIsNamed) {
+  const auto difference = [](auto change) {
+    TableDefinition other = orders();
+    change(other);
+    return find_difference(orders(), other);
+  };
+  EXPECT_EQ(difference([](TableDefinition& t) { t.columns.pop_back(); }),
+            "the engine knows 3 columns, the server 2");
+  EXPECT_EQ(difference([](TableDefinition& t) { t.columns[0].name = "key"; }),
+            "column 'id' is now called 'key'");
+  const std::string other_type =
+      "column 'code' has another type, length, collation or nullability";
+  EXPECT_EQ(difference([](TableDefinition& t) {
+              t.columns[1].kind = codec::ColumnKind::kFixedString;
+            }),
+            other_type);
+  EXPECT_EQ(difference([](TableDefinition& t) { t.columns[1].record_length = 1; }), other_type);
+  EXPECT_EQ(difference([](TableDefinition& t) { t.columns[1].collation_id = 1; }), other_type);
+  EXPECT_EQ(difference([](TableDefinition& t) { t.columns[1].nullable = false; }), other_type);
+  EXPECT_EQ(difference([](TableDefinition& t) { t.columns[1].stored = false; }), other_type);
+  EXPECT_EQ(difference([](TableDefinition& t) { t.indexes.pop_back(); }),
+            "the engine knows 2 indexes, the server 1");
+  EXPECT_EQ(difference([](TableDefinition& t) { t.indexes[1].name = "x"; }),
+            "index 'by_code' is now called 'x'");
+  const std::string other_parts = "index 'by_code' has other columns";
+  EXPECT_EQ(difference([](TableDefinition& t) { t.indexes[1].unique = true; }), other_parts);
+  EXPECT_EQ(difference([](TableDefinition& t) { t.indexes[1].parts[0].column = 2; }),
+            other_parts);
+  EXPECT_EQ(difference([](TableDefinition& t) { t.indexes[1].parts[0].prefix_length = 1; }),
+            other_parts);
+  EXPECT_EQ(difference([](TableDefinition& t) { t.indexes[1].parts[0].descending = false; }),
+            other_parts);
+  EXPECT_EQ(difference([](TableDefinition& t) { t.indexes[1].parts.pop_back(); }), other_parts);
+}
+
+TEST(Definitions, AHiddenKeyIsAPrimaryIndexWithoutParts) {
+  EXPECT_FALSE(orders().has_hidden_key());
+  EXPECT_TRUE(smallest().has_hidden_key());
+}
+
+}  // namespace
+}  // namespace basalt::catalog

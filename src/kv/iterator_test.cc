@@ -1,0 +1,118 @@
+#include <cstdlib>
+#include <map>
+#include <random>
+#include <string>
+
+#include "base/test_support.h"
+#include "kv/database.h"
+#include "kv/test_directory.h"
+
+// Goal: an iterator moves like one over a std::map cut to its bounds. Method: keys in files and in
+// memory, with removed ones between them; random bounds, seeks and walks in both directions.
+namespace basalt::kv {
+namespace {
+
+using basalt::test::must;
+using Map = std::map<std::string, std::string>;
+
+class IteratorTest : public testing::Test {
+ protected:
+  IteratorTest() {
+    for (int i = 0; i < 300; ++i) change(i % 3 == 0);
+    must(database_->flush());
+    for (int i = 0; i < 300; ++i) change(i % 3 != 0);
+  }
+
+  std::string random_key() {
+    std::string key;
+    const std::size_t size = random_() % 4;
+    for (std::size_t i = 0; i < size; ++i) key.push_back("\x01" "ab\xFF"[random_() % 4]);
+    return key;
+  }
+  void change(bool is_put) {
+    const std::string key = random_key();
+    WriteBatch batch;
+    if (is_put) {
+      map_[key] = std::to_string(random_());
+      batch.put(kDefaultFamily, key, map_[key]);
+    } else {
+      map_.erase(key);
+      batch.remove(kDefaultFamily, key);
+    }
+    must(database_->write(batch, Durability::kBuffered));
+  }
+  Map cut_to(const KeyRange& range) const {
+    Map cut;
+    for (const auto& [key, value] : map_) {
+      if (key >= range.lower && (range.upper.empty() || key < range.upper)) cut[key] = value;
+    }
+    return cut;
+  }
+  void expect_same(const Iterator& iterator, const Map& map, Map::const_iterator at) {
+    ASSERT_EQ(iterator.is_valid(), at != map.end());
+    ASSERT_TRUE(iterator.status().is_ok());
+    if (at == map.end()) return;
+    ASSERT_EQ(iterator.key(), at->first);
+    ASSERT_EQ(iterator.value(), at->second);
+  }
+  static Map::const_iterator before(const Map& map, Map::const_iterator at) {
+    return at == map.begin() ? map.end() : std::prev(at);
+  }
+  Map::const_iterator seek_somewhere(Iterator& iterator, const Map& map) {
+    const std::string key = random_key();
+    switch (random_() % 4) {
+      case 0: iterator.seek_to_first(); return map.begin();
+      case 1: iterator.seek_to_last(); return before(map, map.end());
+      case 2: iterator.seek(key); return map.lower_bound(key);
+      default: iterator.seek_for_previous(key); return before(map, map.upper_bound(key));
+    }
+  }
+
+  std::mt19937 random_{20261121};
+  test::TestDirectory directory_;
+  std::unique_ptr<Database> database_ = test::open_database(directory_ / "db");
+  Map map_;
+};
+
+TEST_F(IteratorTest, RandomWalksWithinRandomBoundsSeeWhatTheMapHas) {
+  for (int walk = 0; walk < 1000; ++walk) {
+    KeyRange range{random_() % 3 == 0 ? "" : random_key(), random_() % 3 == 0 ? "" : random_key()};
+    if (!range.upper.empty() && range.upper < range.lower) std::swap(range.lower, range.upper);
+    const Map map = cut_to(range);
+    Iterator iterator = database_->new_iterator(kDefaultFamily, {}, range);
+    Map::const_iterator at = seek_somewhere(iterator, map);
+    expect_same(iterator, map, at);
+    for (int step = 0; step < 20 && at != map.end() && !HasFatalFailure(); ++step) {
+      if (random_() % 2 == 0) {
+        iterator.next();
+        ++at;
+      } else {
+        iterator.previous();
+        at = before(map, at);
+      }
+      expect_same(iterator, map, at);
+    }
+    ASSERT_FALSE(HasFatalFailure()) << "walk " << walk;
+  }
+}
+
+TEST_F(IteratorTest, AnEmptyRangeHasNoKeys) {
+  Iterator iterator = database_->new_iterator(kDefaultFamily, {}, {"a", "a"});
+  iterator.seek_to_first();
+  EXPECT_FALSE(iterator.is_valid());
+  iterator.seek_to_last();
+  EXPECT_FALSE(iterator.is_valid());
+  EXPECT_TRUE(basalt::test::succeeds(iterator.status()));
+}
+
+TEST_F(IteratorTest, AnIteratorKeepsItsBoundsWhenItIsMoved) {
+  Iterator first = database_->new_iterator(kDefaultFamily, {}, {"a", "b"});
+  first.seek_to_first();
+  Iterator second = std::move(first);
+  std::size_t count = 0;
+  for (second.seek_to_first(); second.is_valid(); second.next()) ++count;
+  EXPECT_EQ(count, cut_to({"a", "b"}).size());
+}
+
+}  // namespace
+}  // namespace basalt::kv

@@ -1,0 +1,53 @@
+#include "kv/options.h"
+
+#include "base/test_support.h"
+
+// Goal: whoever sets nothing gets sizes that fit the machine, and whoever sets something gets that.
+namespace basalt::kv {
+namespace {
+
+TEST(MachineDefaults, EveryUnsetSizeIsChosenWithinMemory) {
+  const std::uint64_t memory = available_memory_bytes();
+  ASSERT_GT(memory, 16u << 20);
+  const DatabaseOptions options = with_machine_defaults({});
+  EXPECT_GT(options.block_cache_bytes, 0u);
+  EXPECT_LE(options.block_cache_bytes, memory / 2);
+  EXPECT_GE(options.memtable_bytes, 4u << 20);
+  EXPECT_GE(options.memtables_total_bytes, options.memtable_bytes);
+  EXPECT_LE(options.memtables_total_bytes, memory / 2);
+  EXPECT_GE(options.max_total_wal_bytes, options.memtables_total_bytes);
+  EXPECT_GE(options.background_jobs, 2);
+  EXPECT_LE(options.background_jobs, 8);
+}
+
+TEST(MachineDefaults, WhatIsSetStays) {
+  DatabaseOptions options;
+  options.directory = "/somewhere";
+  options.block_cache_bytes = 1;
+  options.memtable_bytes = 2;
+  options.memtables_total_bytes = 3;
+  options.max_total_wal_bytes = 4;
+  options.background_jobs = 5;
+  options.direct_io_for_compaction = true;
+  options.create_if_missing = false;
+  options = with_machine_defaults(options);
+  EXPECT_EQ(options.directory, "/somewhere");
+  EXPECT_EQ(options.block_cache_bytes, 1u);
+  EXPECT_EQ(options.memtable_bytes, 2u);
+  EXPECT_EQ(options.memtables_total_bytes, 3u);
+  EXPECT_EQ(options.max_total_wal_bytes, 4u);
+  EXPECT_EQ(options.background_jobs, 5);
+  EXPECT_TRUE(options.direct_io_for_compaction);
+  EXPECT_FALSE(options.create_if_missing);
+}
+
+TEST(MachineDefaults, ChosenSizesFollowTheOnesThatAreSet) {
+  DatabaseOptions options;
+  options.memtable_bytes = 1 << 30;
+  options = with_machine_defaults(options);
+  EXPECT_GE(options.memtables_total_bytes, 1u << 30);
+  EXPECT_GE(options.max_total_wal_bytes, options.memtables_total_bytes);
+}
+
+}  // namespace
+}  // namespace basalt::kv
