@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import errno
-import importlib
-import importlib.util
 import shutil
+import signal
 import sys
 
 import click
 
 from basaltcli import layout, ui
+from basaltcli.demo.command import demo
 from basaltcli.errors import BasaltError
 from basaltcli.server_commands import server
 
@@ -91,20 +91,7 @@ def test(quick: bool, only: tuple[str, ...], flavour: str, cases: tuple[str, ...
     sys.exit(0 if testing.run(quick, only, flavour, cases) else 1)
 
 
-@basalt.command(context_settings={"ignore_unknown_options": True})
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def demo(arguments: tuple[str, ...]) -> None:
-    """Watch the engine at work on real data, beside InnoDB, and through a crash.
-
-    \b
-    Example:
-      ./basalt demo
-    """
-    # main(arguments) returns the exit code.
-    if importlib.util.find_spec("basaltcli.demo") is None:
-        raise BasaltError("this checkout has no demo yet", "try ./basalt server start")
-    demonstration = importlib.import_module("basaltcli.demo")
-    sys.exit(demonstration.main(list(arguments)))
+basalt.add_command(demo)
 
 
 @basalt.command()
@@ -133,6 +120,9 @@ def clean(cache: bool) -> None:
 
 def main() -> None:
     """Runs the command; expected errors end with their remedy instead of a traceback."""
+    # Being ended counts as being interrupted: programs that we have started must end too.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     try:
         basalt(prog_name="./basalt", standalone_mode=False)
     except BasaltError as error:

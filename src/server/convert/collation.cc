@@ -15,19 +15,25 @@ std::uint8_t weight_width(const CHARSET_INFO* charset) {
   return charset->mbmaxlen == 1 || is_bytewise(charset) ? 1 : 2;
 }
 
-std::string weights_of(const CHARSET_INFO* charset, std::string_view value) {
-  std::string weights(charset->strnxfrmlen(value.size() + charset->mbmaxlen), '\0');
-  const std::size_t size = charset->strnxfrm(weights.data(), weights.size(), kManyWeights,
-                                             value.data(), value.size(), 0);
-  weights.resize(size);
-  return weights;
+// Appends the weights of `value`, unpadded.
+void append_server_weights(const CHARSET_INFO* charset, std::string_view value,
+                           std::string& out) {
+  const std::size_t before = out.size();
+  // strnxfrmlen() takes the length for characters of mbmaxlen bytes; they may all have one.
+  out.resize(before + charset->strnxfrmlen(value.size() * charset->mbmaxlen));
+  const std::size_t size =
+      charset->strnxfrm(out.data() + before, out.size() - before, kManyWeights, value.data(),
+                        value.size(), 0);
+  out.resize(before + size);
 }
 
 std::uint32_t space_weight(const CHARSET_INFO* charset) {
   if (is_bytewise(charset)) return 0x20;
   std::uint32_t weight = 0;
   if (charset->mbminlen != 1) return weight;
-  for (const char byte : weights_of(charset, " ")) {
+  std::string weights;
+  append_server_weights(charset, " ", weights);
+  for (const char byte : weights) {
     weight = weight << 8 | static_cast<std::uint8_t>(byte);
   }
   return weight;
@@ -60,12 +66,7 @@ class ServerCollation final : public codec::Collation {
   }
 
   void append_weights(std::string_view value, std::string& out) const override {
-    const std::size_t before = out.size();
-    out.resize(before + charset_->strnxfrmlen(value.size() + charset_->mbmaxlen));
-    const std::size_t size =
-        charset_->strnxfrm(out.data() + before, out.size() - before, kManyWeights, value.data(),
-                           value.size(), 0);
-    out.resize(before + size);
+    append_server_weights(charset_, value, out);
   }
 
  private:

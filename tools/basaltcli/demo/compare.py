@@ -110,10 +110,10 @@ def _compare_table(server: Server, sql: str) -> str:
         server.client_command("--batch", "--quick", "--default-character-set=utf8mb4",
                               engine.database, f"--execute={sql}"),
         stdout=subprocess.PIPE, stderr=subprocess.PIPE) for engine in (INNODB, ROCKSDB)]
+    difference = ""
     try:
         left, right = (client.stdout for client in clients)
         assert left is not None and right is not None
-        difference = ""
         for number, (mine, other) in enumerate(itertools.zip_longest(left, right)):
             if mine != other:
                 difference = f"row {number}: " + _difference(mine or b"(no row)",
