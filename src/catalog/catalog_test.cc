@@ -177,7 +177,9 @@ TEST_F(CatalogTest, ADefinitionInUseOutlivesItsTable) {
 TEST_F(CatalogTest, IdsAreNeverUsedAgain) {
   std::set<std::uint32_t> used;
   const auto use = [&used](const TableDefinition& table, bool is_new_table) {
-    if (is_new_table) EXPECT_TRUE(used.insert(table.id).second) << table.id;
+    if (is_new_table) {
+      EXPECT_TRUE(used.insert(table.id).second) << table.id;
+    }
     for (const IndexDefinition& index : table.indexes) {
       EXPECT_TRUE(used.insert(index.id).second) << index.id;
       EXPECT_GE(index.id, 256u) << "reserved for the engine itself";

@@ -1,5 +1,7 @@
 #include "server/session.h"
 
+#include <algorithm>
+
 #include "server/plugin.h"
 #include "server/sysvars.h"
 
@@ -53,18 +55,16 @@ void Session::register_statement() {
 
 lock::WaitPolicy Session::wait_policy() const {
   lock::WaitPolicy policy;
-  policy.timeout_ms = lock_wait_timeout_ms(thd_);
+  // NOWAIT and WAIT n reach engines as a lock_wait_timeout for the statement.
+  const auto statement_timeout_ms =
+      static_cast<std::int64_t>(thd_->variables.lock_wait_timeout) * 1000;
+  policy.timeout_ms = std::min(lock_wait_timeout_ms(thd_), statement_timeout_ms);
   policy.may_wait = policy.timeout_ms > 0;
   return policy;
 }
 
 bool Session::ends_transaction(bool all) const {
   return all || !thd_test_options(thd_, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN);
-}
-
-void Session::detach_prepared() {
-  the_engine().transactions().detach_prepared(std::move(transaction_));
-  transaction_ = the_engine().transactions().make_transaction(thd_);
 }
 
 }  // namespace basalt::server

@@ -31,8 +31,6 @@ class Session final : public table::Interruption {
 
   // Whether what ends now is the transaction and not just a statement of it.
   bool ends_transaction(bool all) const;
-  // Puts another transaction in the place of one that was prepared and belongs to nobody now.
-  void detach_prepared();
 
  private:
   THD* const thd_;

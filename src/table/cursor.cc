@@ -32,6 +32,13 @@ void Cursor::set_wanted(const codec::ColumnSet& wanted) {
   entry_plan_ = codec.plan(wanted);
 }
 
+void Cursor::park() {
+  if (!iterator_ || !iterator_->is_valid()) return;
+  prefix_ = iterator_->key();
+  primary_key();
+  iterator_.reset();
+}
+
 void Cursor::close() {
   transaction_ = nullptr;
   filter_ = nullptr;

@@ -72,6 +72,9 @@ class Cursor {
             const codec::ColumnSet& wanted, bool may_skip_row);
   // Changes the columns to unpack from the next row on.
   void set_wanted(const codec::ColumnSet& wanted);
+  // Lets go of the iterator but remembers where it was, for a scan that goes on in another
+  // statement and perhaps after the end of the transaction whose changes it sees.
+  void park();
   // Ends the scan. The last row's blobs stay valid until the next open() or release().
   void close();
   // Also lets go of all data the cursor keeps in memory.

@@ -11,6 +11,26 @@ namespace {
 // Rows that a sequential read delivers in the time of one random block read.
 constexpr double kRowsPerBlock = 25;
 
+// Whether the index holds the rows: the primary key, or the first index if it is unique, without
+// NULLs and without prefixes. Asked while the server still reads the definition and has not set
+// TABLE_SHARE::primary_key, so that its rule is applied here.
+bool is_clustered(const TABLE_SHARE& share, uint index) {
+  if (index != 0) return false;
+  const KEY& key = share.key_info[0];
+  if ((key.flags & HA_NOSAME) == 0 || key.algorithm == HA_KEY_ALG_LONG_HASH) return false;
+  for (uint i = 0; i < key.user_defined_key_parts; ++i) {
+    if (share.field[key.key_part[i].fieldnr - 1]->real_maybe_null()) return false;
+  }
+  if (my_strcasecmp(system_charset_info, share.keynames.type_names[0], "PRIMARY") == 0) {
+    return true;
+  }
+  for (uint i = 0; i < key.user_defined_key_parts; ++i) {
+    const Field& field = *share.field[key.key_part[i].fieldnr - 1];
+    if (field.key_length() != key.key_part[i].length) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 ulonglong ha_rocksdb::table_flags() const noexcept {
@@ -23,7 +43,7 @@ ulonglong ha_rocksdb::table_flags() const noexcept {
 
 ulong ha_rocksdb::index_flags(uint index, uint, bool) const noexcept {
   const ulong flags = HA_READ_NEXT | HA_READ_PREV | HA_READ_ORDER | HA_READ_RANGE;
-  if (index == table_share->primary_key) return flags | HA_CLUSTERED_INDEX;
+  if (is_clustered(*table_share, index)) return flags | HA_CLUSTERED_INDEX;
   return flags | HA_KEYREAD_ONLY | HA_DO_INDEX_COND_PUSHDOWN;
 }
 

@@ -56,6 +56,8 @@ THR_LOCK_DATA** ha_rocksdb::store_lock(THD* thd, THR_LOCK_DATA** to,
 int ha_rocksdb::external_lock(THD* thd, int type) noexcept {
   if (type == F_UNLCK) {
     row_lock_.reset();
+    // A scan that is still open goes on in another statement: HANDLER.
+    if (cursor_->is_open()) cursor_->park();
     return 0;
   }
   session_ = &Session::of(thd);

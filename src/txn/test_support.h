@@ -1,0 +1,118 @@
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/test_support.h"
+#include "kv/test_directory.h"
+#include "lock/lock_manager.h"
+#include "txn/transaction.h"
+#include "txn/transaction_manager.h"
+
+// What the tests of transactions share: a database with its transactions, and short words for
+// what sessions do.
+namespace basalt::txn::test {
+
+inline constexpr kv::FamilyId kFamily = kv::kDefaultFamily;
+inline constexpr lock::WaitPolicy kNoWait{.may_wait = false};
+inline constexpr auto kRc = IsolationLevel::kReadCommitted;
+inline constexpr auto kRr = IsolationLevel::kRepeatableRead;
+
+// A database and its transactions, which can be closed and opened again.
+class Store {
+ public:
+  Store() { open(); }
+  ~Store() { close(); }
+
+  // All transactions must be gone.
+  void close() {
+    transactions_.reset();
+    locks_.reset();
+    database_.reset();
+  }
+  void open() {
+    database_ = kv::test::open_database(path_);
+    locks_ = std::make_unique<lock::LockManager>(lock::LockManager::Options{});
+    transactions_ = std::make_unique<TransactionManager>(*database_, *locks_);
+    basalt::test::must(transactions_->recover());
+  }
+  void reopen() {
+    close();
+    open();
+  }
+  // Goes on with what a crash at this moment leaves behind.
+  void crash() {
+    const std::string image = path_ + "x";
+    kv::test::copy_crash_image(path_, image);
+    close();
+    path_ = image;
+    open();
+  }
+
+  kv::Database& database() { return *database_; }
+  TransactionManager& transactions() { return *transactions_; }
+  lock::LockManager& locks() { return *locks_; }
+  std::unique_ptr<Transaction> begin() { return transactions_->make_transaction(nullptr); }
+
+ private:
+  kv::test::TestDirectory directory_;
+  std::string path_ = directory_ / "db";
+  std::unique_ptr<kv::Database> database_;
+  std::unique_ptr<lock::LockManager> locks_;
+  std::unique_ptr<TransactionManager> transactions_;
+};
+
+// What a consistent read in the current statement sees, or "(none)".
+inline std::string read(Transaction& transaction, std::string_view key) {
+  kv::PinnedValue value;
+  bool found = false;
+  basalt::test::must(
+      transaction.get(kFamily, key, transaction.consistent_view(), value, found));
+  return found ? std::string(value.view()) : "(none)";
+}
+
+// What a locking read sees: the newest committed value, and own changes.
+inline std::string read_newest(Transaction& transaction, std::string_view key) {
+  kv::PinnedValue value;
+  bool found = false;
+  basalt::test::must(transaction.get(kFamily, key, {}, value, found));
+  return found ? std::string(value.view()) : "(none)";
+}
+
+inline void put(Transaction& transaction, std::string_view key, std::string_view value) {
+  basalt::test::must(transaction.lock(key, lock::LockMode::kExclusive, kNoWait));
+  basalt::test::must(transaction.put(kFamily, key, value));
+}
+
+inline void remove(Transaction& transaction, std::string_view key) {
+  basalt::test::must(transaction.lock(key, lock::LockMode::kExclusive, kNoWait));
+  basalt::test::must(transaction.remove(kFamily, key));
+}
+
+inline void commit(Transaction& transaction) {
+  transaction.end_statement();
+  basalt::test::must(transaction.commit(kv::Durability::kBuffered));
+}
+
+using Map = std::map<std::string, std::string>;
+
+// Everything a transaction sees, by iterating in one direction.
+inline Map scan(Transaction& transaction, bool forward = true) {
+  Map map;
+  kv::Iterator iterator =
+      transaction.new_iterator(kFamily, transaction.consistent_view(), {});
+  if (forward) {
+    for (iterator.seek_to_first(); iterator.is_valid(); iterator.next()) {
+      map.emplace(iterator.key(), iterator.value());
+    }
+  } else {
+    for (iterator.seek_to_last(); iterator.is_valid(); iterator.previous()) {
+      map.emplace(iterator.key(), iterator.value());
+    }
+  }
+  basalt::test::must(iterator.status());
+  return map;
+}
+
+}  // namespace basalt::txn::test

@@ -1,0 +1,351 @@
+#include "txn/transaction.h"
+
+#include <string>
+
+#include "txn/test_support.h"
+
+// Goal: who sees which changes, and what each kind of rollback undoes.
+namespace basalt::txn {
+namespace {
+
+using basalt::test::fails_with;
+using basalt::test::must;
+using basalt::test::succeeds;
+using test::commit;
+using test::kNoWait;
+using test::kRc;
+using test::kRr;
+using test::put;
+using test::read;
+using test::read_newest;
+using test::remove;
+using State = Transaction::State;
+
+class TransactionTest : public testing::Test {
+ protected:
+  // One committed change by somebody else.
+  void commit_put(std::string_view key, std::string_view value) {
+    const auto other = store_.begin();
+    put(*other, key, value);
+    commit(*other);
+  }
+  bool is_locked(std::string_view key) {
+    const auto other = store_.begin();
+    return !other->lock(key, lock::LockMode::kShared, kNoWait).is_ok();
+  }
+
+  test::Store store_;
+  std::unique_ptr<Transaction> a_ = store_.begin();
+  std::unique_ptr<Transaction> b_ = store_.begin();
+};
+
+TEST_F(TransactionTest, OwnWritesAreVisibleAtOnceAndToOthersOnlyAfterCommit) {
+  a_->begin_statement(kRr);
+  put(*a_, "k", "v");
+  EXPECT_EQ(read(*a_, "k"), "v");
+  b_->begin_statement(kRc);
+  EXPECT_EQ(read(*b_, "k"), "(none)");
+  EXPECT_EQ(read_newest(*b_, "k"), "(none)");
+  commit(*a_);
+  EXPECT_EQ(read_newest(*b_, "k"), "v");
+  b_->end_statement();
+  b_->begin_statement(kRc);
+  EXPECT_EQ(read(*b_, "k"), "v");
+}
+
+TEST_F(TransactionTest, RemovedKeysAreGoneForTheRemoverBeforeTheCommit) {
+  commit_put("one", "v");
+  commit_put("two", "v");
+  remove(*a_, "one");
+  must(a_->lock("two", lock::LockMode::kExclusive, kNoWait));
+  must(a_->remove_single(test::kFamily, "two"));
+  for (const char* key : {"one", "two"}) {
+    EXPECT_EQ(read(*a_, key), "(none)");
+    EXPECT_EQ(read(*b_, key), "v");
+  }
+  commit(*a_);
+  EXPECT_EQ(kv::test::count_entries(store_.database(), test::kFamily, {}), 0u);
+}
+
+TEST_F(TransactionTest, AtReadCommittedEachStatementHasItsOwnSnapshot) {
+  commit_put("k", "1");
+  a_->begin_statement(kRc);
+  EXPECT_EQ(read(*a_, "k"), "1");
+  commit_put("k", "2");
+  EXPECT_EQ(read(*a_, "k"), "1") << "within the statement";
+  EXPECT_EQ(read_newest(*a_, "k"), "2") << "a locking read";
+  a_->end_statement();
+  a_->begin_statement(kRc);
+  EXPECT_EQ(read(*a_, "k"), "2") << "in the next statement";
+}
+
+TEST_F(TransactionTest, AtRepeatableReadTheFirstReadFixesTheSnapshotOfTheTransaction) {
+  a_->begin_statement(kRr);
+  commit_put("k", "1");
+  EXPECT_EQ(read(*a_, "k"), "1") << "not the beginning of the statement, the first read";
+  commit_put("k", "2");
+  a_->end_statement();
+  a_->begin_statement(kRr);
+  EXPECT_EQ(read(*a_, "k"), "1");
+  EXPECT_EQ(read_newest(*a_, "k"), "2");
+  put(*a_, "own", "v");
+  EXPECT_EQ(read(*a_, "own"), "v") << "own changes are newer than the snapshot";
+  EXPECT_EQ(read(*a_, "k"), "1") << "writing leaves the snapshot as it is";
+  commit(*a_);
+  a_->begin_statement(kRr);
+  EXPECT_EQ(read(*a_, "k"), "2") << "the next transaction";
+}
+
+TEST_F(TransactionTest, ASnapshotCanBeOpenedBeforeTheFirstRead) {
+  commit_put("k", "1");
+  a_->open_snapshot();
+  EXPECT_EQ(a_->state(), State::kActive);
+  commit_put("k", "2");
+  a_->begin_statement(kRr);
+  EXPECT_EQ(read(*a_, "k"), "1");
+  EXPECT_NE(a_->consistent_view(false).snapshot, nullptr) << "an open snapshot is always used";
+}
+
+TEST_F(TransactionTest, AReadOfOneRowNeedsNoSnapshot) {
+  for (const IsolationLevel level : {kRc, kRr}) {
+    a_->begin_statement(level);
+    EXPECT_EQ(a_->consistent_view(false).snapshot, nullptr);
+    EXPECT_NE(a_->consistent_view(true).snapshot, nullptr);
+    EXPECT_NE(a_->consistent_view(false).snapshot, nullptr);
+    commit(*a_);
+  }
+}
+
+TEST_F(TransactionTest, StatesFollowWhatTheTransactionDoes) {
+  EXPECT_EQ(a_->state(), State::kIdle);
+  a_->begin_statement(kRr);
+  EXPECT_EQ(a_->state(), State::kIdle);
+  a_->consistent_view(false);
+  EXPECT_EQ(a_->state(), State::kActive);
+  EXPECT_FALSE(a_->has_writes());
+  put(*a_, "k", "v");
+  EXPECT_TRUE(a_->has_writes());
+  commit(*a_);
+  EXPECT_EQ(a_->state(), State::kIdle);
+  EXPECT_FALSE(a_->has_writes());
+  must(a_->lock("k", lock::LockMode::kShared, kNoWait));
+  EXPECT_EQ(a_->state(), State::kActive);
+  must(a_->rollback());
+  EXPECT_EQ(a_->state(), State::kIdle);
+}
+
+TEST_F(TransactionTest, EveryEndOfATransactionReleasesItsLocks) {
+  put(*a_, "k", "v");
+  EXPECT_TRUE(is_locked("k"));
+  commit(*a_);
+  EXPECT_FALSE(is_locked("k"));
+  put(*a_, "k", "w");
+  must(a_->rollback());
+  EXPECT_FALSE(is_locked("k"));
+  must(a_->lock("k", lock::LockMode::kExclusive, kNoWait));
+  EXPECT_TRUE(is_locked("k"));
+  a_->unlock("k");
+  EXPECT_FALSE(is_locked("k"));
+  put(*a_, "k", "x");
+  a_.reset();
+  EXPECT_FALSE(is_locked("k"));
+  EXPECT_EQ(read(*b_, "k"), "v") << "what is destroyed is rolled back";
+}
+
+TEST_F(TransactionTest, AConflictingLockIsRefusedAndTheTransactionGoesOn) {
+  put(*a_, "k", "a");
+  put(*b_, "other", "b");
+  EXPECT_TRUE(fails_with(ErrorCode::kLockTimeout,
+                         b_->lock("k", lock::LockMode::kShared, kNoWait)));
+  commit(*b_);
+  commit(*a_);
+  EXPECT_EQ(read(*b_, "k"), "a");
+  EXPECT_EQ(read(*b_, "other"), "b");
+}
+
+TEST_F(TransactionTest, AFailedStatementLeavesEarlierStatements) {
+  a_->begin_statement(kRr);
+  put(*a_, "first", "1");
+  put(*a_, "both", "1");
+  a_->end_statement();
+  a_->begin_statement(kRr);
+  put(*a_, "second", "2");
+  put(*a_, "both", "2");
+  remove(*a_, "first");
+  ASSERT_TRUE(succeeds(a_->rollback_statement()));
+  EXPECT_EQ(test::scan(*a_), (test::Map{{"both", "1"}, {"first", "1"}}));
+  a_->begin_statement(kRr);
+  put(*a_, "third", "3");
+  commit(*a_);
+  EXPECT_EQ(test::scan(*b_), (test::Map{{"both", "1"}, {"first", "1"}, {"third", "3"}}));
+}
+
+TEST_F(TransactionTest, AFailedFirstStatementLeavesNothing) {
+  commit_put("k", "v");
+  a_->begin_statement(kRr);
+  put(*a_, "k", "w");
+  must(a_->rollback_statement());
+  EXPECT_EQ(read(*a_, "k"), "v");
+  a_->begin_statement(kRr);
+  must(a_->rollback_statement());
+  commit(*a_);
+  EXPECT_EQ(read(*b_, "k"), "v");
+}
+
+TEST_F(TransactionTest, NestedStatementsCountAsOne) {
+  a_->begin_statement(kRr);
+  put(*a_, "outer", "v");
+  a_->begin_statement(kRc);
+  put(*a_, "inner", "v");
+  must(a_->rollback_statement());
+  EXPECT_TRUE(test::scan(*a_).empty());
+}
+
+TEST_F(TransactionTest, AFailedStatementKeepsItsLocks) {
+  a_->begin_statement(kRr);
+  put(*a_, "k", "v");
+  must(a_->rollback_statement());
+  EXPECT_TRUE(is_locked("k"));
+}
+
+TEST_F(TransactionTest, RollingBackToASavepointUndoesWhatCameAfterIt) {
+  put(*a_, "k", "0");
+  EXPECT_EQ(a_->set_savepoint(), 1u);
+  put(*a_, "k", "1");
+  EXPECT_EQ(a_->set_savepoint(), 2u);
+  put(*a_, "k", "2");
+  ASSERT_TRUE(succeeds(a_->rollback_to_savepoint(2)));
+  EXPECT_EQ(read(*a_, "k"), "1");
+  put(*a_, "k", "3");
+  ASSERT_TRUE(succeeds(a_->rollback_to_savepoint(2))) << "the savepoint stays";
+  EXPECT_EQ(read(*a_, "k"), "1");
+  ASSERT_TRUE(succeeds(a_->rollback_to_savepoint(1)));
+  EXPECT_EQ(read(*a_, "k"), "0");
+  EXPECT_TRUE(fails_with(ErrorCode::kInvalidArgument, a_->rollback_to_savepoint(2)))
+      << "later ones are gone";
+  EXPECT_EQ(a_->set_savepoint(), 2u);
+  commit(*a_);
+  EXPECT_EQ(read(*b_, "k"), "0");
+}
+
+TEST_F(TransactionTest, SavepointsSetBeforeTheFirstWriteUndoIt) {
+  EXPECT_EQ(a_->set_savepoint(), 1u);
+  EXPECT_EQ(a_->set_savepoint(), 2u);
+  a_->begin_statement(kRr);
+  put(*a_, "k", "1");
+  a_->end_statement();
+  EXPECT_EQ(a_->set_savepoint(), 3u);
+  a_->begin_statement(kRr);
+  put(*a_, "k", "2");
+  a_->end_statement();
+  must(a_->rollback_to_savepoint(3));
+  EXPECT_EQ(read(*a_, "k"), "1");
+  must(a_->rollback_to_savepoint(2));
+  EXPECT_EQ(read(*a_, "k"), "(none)");
+  put(*a_, "k", "4");
+  must(a_->rollback_to_savepoint(1));
+  EXPECT_EQ(read(*a_, "k"), "(none)");
+  put(*a_, "k", "5");
+  commit(*a_);
+  EXPECT_EQ(read(*b_, "k"), "5");
+}
+
+TEST_F(TransactionTest, SavepointsWithoutAnyWriteCanBeUsed) {
+  a_->set_savepoint();
+  a_->set_savepoint();
+  EXPECT_TRUE(succeeds(a_->rollback_to_savepoint(1)));
+  EXPECT_TRUE(succeeds(a_->release_savepoint(1)));
+  EXPECT_TRUE(fails_with(ErrorCode::kInvalidArgument, a_->release_savepoint(1)));
+  EXPECT_TRUE(fails_with(ErrorCode::kInvalidArgument, a_->rollback_to_savepoint(0)));
+  commit(*a_);
+}
+
+TEST_F(TransactionTest, AReleasedSavepointTakesLaterOnesAndLeavesTheChanges) {
+  a_->set_savepoint();
+  put(*a_, "k", "1");
+  a_->set_savepoint();
+  put(*a_, "k", "2");
+  a_->set_savepoint();
+  put(*a_, "k", "3");
+  ASSERT_TRUE(succeeds(a_->release_savepoint(2)));
+  EXPECT_EQ(read(*a_, "k"), "3");
+  EXPECT_TRUE(fails_with(ErrorCode::kInvalidArgument, a_->rollback_to_savepoint(2)));
+  must(a_->rollback_to_savepoint(1));
+  EXPECT_EQ(read(*a_, "k"), "(none)");
+}
+
+TEST_F(TransactionTest, AStatementThatFailsBetweenSavepointsLeavesThemUsable) {
+  a_->begin_statement(kRr);
+  put(*a_, "k", "1");
+  a_->end_statement();
+  a_->set_savepoint();
+  a_->begin_statement(kRr);
+  put(*a_, "k", "2");
+  must(a_->rollback_statement());
+  a_->begin_statement(kRr);
+  put(*a_, "k", "3");
+  a_->end_statement();
+  EXPECT_EQ(read(*a_, "k"), "3");
+  must(a_->rollback_to_savepoint(1));
+  EXPECT_EQ(read(*a_, "k"), "1");
+}
+
+TEST_F(TransactionTest, SavepointsEndWithTheTransaction) {
+  a_->set_savepoint();
+  put(*a_, "k", "1");
+  commit(*a_);
+  EXPECT_TRUE(fails_with(ErrorCode::kInvalidArgument, a_->rollback_to_savepoint(1)));
+  put(*a_, "k", "2");
+  EXPECT_EQ(a_->set_savepoint(), 1u);
+  put(*a_, "k", "3");
+  must(a_->rollback_to_savepoint(1));
+  commit(*a_);
+  EXPECT_EQ(read(*b_, "k"), "2");
+}
+
+TEST_F(TransactionTest, ASavepointKeepsTheLocksTakenAfterIt) {
+  a_->set_savepoint();
+  put(*a_, "k", "v");
+  must(a_->rollback_to_savepoint(1));
+  EXPECT_TRUE(is_locked("k"));
+}
+
+TEST_F(TransactionTest, ChangedRowsAreTheWeightOfADeadlockVictim) {
+  EXPECT_EQ(a_->lock_owner().weight(), 0u);
+  put(*a_, "k", "1");
+  put(*a_, "k", "2");
+  EXPECT_EQ(a_->lock_owner().weight(), 3u) << "one lock and two writes";
+  commit(*a_);
+  EXPECT_EQ(a_->lock_owner().weight(), 0u);
+}
+
+TEST_F(TransactionTest, CommittedChangesSurviveACrash) {
+  put(*a_, "committed", "v");
+  commit(*a_);
+  put(*b_, "open", "v");
+  a_.reset();
+  b_.reset();
+  store_.crash();
+  const auto later = store_.begin();
+  EXPECT_EQ(read(*later, "committed"), "v");
+  EXPECT_EQ(read(*later, "open"), "(none)");
+}
+
+TEST_F(TransactionTest, ATransactionIsUsedManyTimesOver) {
+  for (int i = 0; i < 100; ++i) {
+    a_->begin_statement(i % 2 == 0 ? kRr : kRc);
+    put(*a_, "k", std::to_string(i));
+    if (i % 5 == 0) a_->set_savepoint();
+    if (i % 3 == 0) {
+      must(a_->rollback());
+      EXPECT_EQ(read(*b_, "k"), i == 0 ? "(none)" : std::to_string(i - 1));
+    } else {
+      commit(*a_);
+      EXPECT_EQ(read(*b_, "k"), std::to_string(i));
+    }
+    must(b_->rollback());
+  }
+}
+
+}  // namespace
+}  // namespace basalt::txn
