@@ -17,10 +17,10 @@ from pathlib import Path
 from urllib.parse import unquote
 
 LINE_MAX = 100
-# Lines of these may be as long as they are: tables, generated text, recorded results.
-_LONG_LINES = {".md", ".lock", ".result", ".rdiff", ".svg", ".html", ".json", ".csv"}
+# Lines of these may be as long as they are: tables, SQL that is echoed into results, data.
+_LONG_LINES = {".md", ".test", ".inc", ".opt", ".svg", ".html", ".json", ".csv"}
 # Written by other programs, byte for byte.
-_UNCHECKED = {".result", ".rdiff", ".lock", ".png", ".svg", ".gz", ".zst", ".sst"}
+_UNCHECKED = {".result", ".reject", ".rdiff", ".lock", ".png", ".svg", ".gz", ".zst", ".sst"}
 _LINK = re.compile(r"(?<!\!)\[[^\]\[]*\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)|\!\[[^\]]*\]\(([^)\s]+)\)")
 _FENCE = re.compile(r"^\s*(```|~~~)")
 

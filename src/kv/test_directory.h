@@ -51,9 +51,16 @@ inline std::unique_ptr<Database> open_database(const std::string& directory) {
 }
 
 // Copies the files of an open database as a crash of the process would leave them: nothing is
-// flushed or closed first. Nobody may write meanwhile.
+// flushed or closed first. No test thread may write meanwhile; the copy is made anew if RocksDB
+// removes an obsolete file under it.
 inline void copy_crash_image(const std::string& from, const std::string& to) {
-  std::filesystem::copy(from, to, std::filesystem::copy_options::recursive);
+  std::error_code error;
+  for (int attempt = 0; attempt < 20; ++attempt) {
+    std::filesystem::copy(from, to, std::filesystem::copy_options::recursive, error);
+    if (!error) return;
+    std::filesystem::remove_all(to);
+  }
+  BASALT_UNREACHABLE();
 }
 
 // The value of a key, or "(none)".

@@ -56,13 +56,7 @@ class CheckerTest : public testing::TestWithParam<Keys> {
   test::Session session_{store_};
 };
 
-INSTANTIATE_TEST_SUITE_P(AllKeys, CheckerTest,
-                         testing::Values(Keys::kId, Keys::kHidden, Keys::kCityAndId),
-                         [](const auto& info) {
-                           return info.param == Keys::kId       ? "Id"
-                                  : info.param == Keys::kHidden ? "Hidden"
-                                                                : "CityAndId";
-                         });
+INSTANTIATE_TEST_SUITE_P(AllKeys, CheckerTest, testing::ValuesIn(test::kAllKeys), test::name_of);
 
 TEST_P(CheckerTest, ASoundTableHasNoProblems) { EXPECT_EQ(store_.check(), Problems()); }
 

@@ -166,13 +166,7 @@ class RowModelTest : public testing::TestWithParam<Keys> {
   Rows rows_;
 };
 
-INSTANTIATE_TEST_SUITE_P(AllKeys, RowModelTest,
-                         testing::Values(Keys::kId, Keys::kHidden, Keys::kCityAndId),
-                         [](const auto& info) {
-                           return info.param == Keys::kId       ? "Id"
-                                  : info.param == Keys::kHidden ? "Hidden"
-                                                                : "CityAndId";
-                         });
+INSTANTIATE_TEST_SUITE_P(AllKeys, RowModelTest, testing::ValuesIn(test::kAllKeys), test::name_of);
 
 TEST_P(RowModelTest, EveryIndexHoldsExactlyTheRowsOfTheModel) {
   for (int round = 0; round < 600; ++round) {

@@ -59,13 +59,8 @@ class SingleDeleteTest : public testing::TestWithParam<Keys> {
   std::map<int, std::string> keys_;
 };
 
-INSTANTIATE_TEST_SUITE_P(AllKeys, SingleDeleteTest,
-                         testing::Values(Keys::kId, Keys::kHidden, Keys::kCityAndId),
-                         [](const auto& info) {
-                           return info.param == Keys::kId       ? "Id"
-                                  : info.param == Keys::kHidden ? "Hidden"
-                                                                : "CityAndId";
-                         });
+INSTANTIATE_TEST_SUITE_P(AllKeys, SingleDeleteTest, testing::ValuesIn(test::kAllKeys),
+                         test::name_of);
 
 const Row kLower{1, "abc", "rome", 10, 100, "n"};
 const Row kUpper{1, "ABC", "ROME", 10, 100, "n"};

@@ -49,6 +49,17 @@ class CaseInsensitive final : public codec::Collation {
 // How rows of the table are identified.
 enum class Keys : std::uint8_t { kId, kHidden, kCityAndId };
 
+inline constexpr Keys kAllKeys[] = {Keys::kId, Keys::kHidden, Keys::kCityAndId};
+
+inline std::string name_of(const testing::TestParamInfo<Keys>& tested) {
+  switch (tested.param) {
+    case Keys::kId: return "Id";
+    case Keys::kHidden: return "Hidden";
+    case Keys::kCityAndId: return "CityAndId";
+  }
+  BASALT_UNREACHABLE();
+}
+
 enum Column : std::uint32_t { kId, kEmail, kCity, kAmount, kCode, kNote, kColumns };
 enum Index : std::size_t { kPrimary, kByEmail, kByCity, kByCode, kByAmount, kIndexes };
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import shutil
 import signal
 import sys
@@ -128,6 +129,9 @@ def main() -> None:
     except BasaltError as error:
         ui.error(error.message, error.remedy)
         sys.exit(2)
+    except BrokenPipeError:
+        sys.stdout = open(os.devnull, "w")  # or Python complains when it closes the real one
+        sys.exit(1)
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS):
             raise

@@ -61,7 +61,7 @@ def start(flavour: str, datadir: Path | None, port: int | None, engine: bool, is
     \b
     Examples:
       ./basalt server start
-      ./basalt server start --flavour asan --datadir /tmp/asan
+      ./basalt server start --flavour asan --datadir build/asan-data/data
       ./basalt server start --port 3307 -- --log-bin --rocksdb-block-cache-size=1G
     """
     if is_built:

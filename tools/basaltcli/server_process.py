@@ -73,7 +73,8 @@ def environment(flavour: str) -> dict[str, str]:
     """What a mariadbd needs to load a plugin of this flavour."""
     if flavour == "asan":
         return {"LD_PRELOAD": _runtime("libasan.so"),
-                "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1:disable_coredump=0",
+                "ASAN_OPTIONS": "detect_leaks=0:allow_user_poisoning=0:abort_on_error=1:"
+                                "disable_coredump=0",
                 "UBSAN_OPTIONS": "print_stacktrace=1"}
     if flavour == "tsan":
         # mariadbd itself is not instrumented: only what our code does is to be judged.

@@ -61,6 +61,9 @@ class ha_rocksdb final : public handler {
   int rename_table(const char* from, const char* to) noexcept override;
   int truncate() noexcept override;
   void update_create_info(HA_CREATE_INFO* create_info) noexcept override;
+  bool check_if_incompatible_data(HA_CREATE_INFO*, uint table_changes) noexcept override;
+  enum_alter_inplace_result check_if_supported_inplace_alter(
+      TABLE* altered, Alter_inplace_info* info) noexcept override;
 
   // ---- reads (handler_read.cc)
   int rnd_init(bool scan) noexcept override;

@@ -36,4 +36,15 @@ void ha_rocksdb::update_create_info(HA_CREATE_INFO* create_info) noexcept {
   create_info->auto_increment_value = stats.auto_increment_value;
 }
 
+// Asked when partitions are exchanged.
+bool ha_rocksdb::check_if_incompatible_data(HA_CREATE_INFO*, uint table_changes) noexcept {
+  return table_changes == IS_EQUAL_YES ? COMPATIBLE_DATA_YES : COMPATIBLE_DATA_NO;
+}
+
+// The dictionary has names and types of columns: every change of them goes through a new table.
+enum_alter_inplace_result ha_rocksdb::check_if_supported_inplace_alter(
+    TABLE*, Alter_inplace_info*) noexcept {
+  return HA_ALTER_INPLACE_NOT_SUPPORTED;
+}
+
 }  // namespace basalt::server

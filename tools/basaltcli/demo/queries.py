@@ -1,4 +1,8 @@
-"""What is asked and changed, in both engines. Every ORDER BY makes its result deterministic."""
+"""What is asked and changed, in both engines.
+
+Every ORDER BY makes its result deterministic. Where rows are grouped by a column whose collation
+takes different bytes for equal, MIN(BINARY ...) chooses among them.
+"""
 
 from __future__ import annotations
 
@@ -87,10 +91,11 @@ _REPORTS = (
         WHERE section = 'libs' AND installed_size BETWEEN 5000 AND 100000
         ORDER BY installed_size DESC, id LIMIT 1000"""),
     _one("sizes by section", """
-        SELECT section, COUNT(*), SUM(installed_size), AVG(installed_size), MAX(download_size)
+        SELECT MIN(BINARY section), COUNT(*), SUM(installed_size), AVG(installed_size),
+          MAX(download_size)
         FROM package GROUP BY section ORDER BY section"""),
     _one("top 20 maintainers", """
-        SELECT maintainer, COUNT(*) AS packages, SUM(download_size)
+        SELECT MIN(BINARY maintainer), COUNT(*) AS packages, SUM(download_size)
         FROM package GROUP BY maintainer ORDER BY packages DESC, maintainer LIMIT 20"""),
     _one("top 20 targets (whole index)", """
         SELECT target, COUNT(*) AS wanted FROM dependency

@@ -1,0 +1,239 @@
+#include "engine/engine.h"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/test_support.h"
+#include "table/test_support.h"
+
+// Goal: the parts work together: tables open only with matching definitions, counters go on after
+// a stop, prepared transactions come back, and engines do not know of each other.
+namespace basalt::engine {
+namespace {
+
+using basalt::test::fails_with;
+using basalt::test::must;
+using basalt::test::succeeds;
+using table::test::Keys;
+using table::test::kId;
+using table::test::kPrimary;
+using table::test::make_definition;
+using table::test::make_layout;
+using table::test::Record;
+using table::test::Row;
+
+constexpr table::AutoIncrementSource kCountsIds{true, kPrimary, kId};
+
+class EngineTest : public testing::Test {
+ protected:
+  std::unique_ptr<Engine> start(const std::string& name = "db") {
+    EngineOptions options;
+    options.database = kv::test::small_options(directory_ / name);
+    return must(Engine::start(options, nullptr));
+  }
+  static std::shared_ptr<table::Table> open(Engine& engine, Keys keys = Keys::kId) {
+    return must(engine.open_table("test/orders", make_definition(keys), make_layout(), kCountsIds));
+  }
+  static void insert(Engine& engine, const table::Table& table, const Row& row) {
+    const auto transaction = engine.transactions().make_transaction(nullptr);
+    table::RowWriter writer(table);
+    must(writer.insert(*transaction, Record(row).data()));
+    must(transaction->commit(kv::Durability::kBuffered));
+  }
+  static std::uint64_t take(const table::Table& table) {
+    std::uint64_t value = 0;
+    must(table.state().auto_increment.take(1, 1, 1, value));
+    return value;
+  }
+  static std::uint64_t rows(Engine& engine, const table::Table& table) {
+    return kv::test::count_entries(engine.database(), table.family(0), table.whole_range(0));
+  }
+
+  kv::test::TestDirectory directory_;
+  const Row row_{1, "ann", "rome", 10, 100, "n"};
+};
+
+TEST_F(EngineTest, ATableThatWasNotCreatedIsNotFound) {
+  const auto engine = start();
+  const auto opened =
+      engine->open_table("test/orders", make_definition(Keys::kId), make_layout(), kCountsIds);
+  EXPECT_TRUE(fails_with(ErrorCode::kTableNotFound, opened));
+  EXPECT_NE(opened.status().message().find("test/orders"), std::string::npos);
+}
+
+TEST_F(EngineTest, ATableOpensOnlyWithItsOwnDefinitionAndTheErrorNamesTheDifference) {
+  const auto engine = start();
+  must(engine->create_table(make_definition(Keys::kId), 0));
+  catalog::TableDefinition other = make_definition(Keys::kId);
+  other.columns[2].name = "town";
+  auto opened = engine->open_table("test/orders", other, make_layout(), kCountsIds);
+  EXPECT_TRUE(fails_with(ErrorCode::kDefinitionMismatch, opened));
+  EXPECT_EQ(opened.status().message(),
+            "table 'test/orders': column 'city' is now called 'town'; restore the matching .frm "
+            "file");
+  opened = engine->open_table("test/orders", make_definition(Keys::kCityAndId), make_layout(),
+                              kCountsIds);
+  EXPECT_TRUE(fails_with(ErrorCode::kDefinitionMismatch, opened));
+  EXPECT_NE(opened.status().message().find("PRIMARY"), std::string::npos);
+  EXPECT_TRUE(succeeds(engine->open_table("test/orders", make_definition(Keys::kId),
+                                          make_layout(), kCountsIds)));
+}
+
+TEST_F(EngineTest, RowsAndDefinitionsSurviveAStop) {
+  auto engine = start();
+  must(engine->create_table(make_definition(Keys::kId), 0));
+  insert(*engine, *open(*engine), row_);
+  engine.reset();
+  engine = start();
+  EXPECT_EQ(rows(*engine, *open(*engine)), 1u);
+}
+
+TEST_F(EngineTest, AllOpeningsOfATableShareItsCountersAndStatistics) {
+  const auto engine = start();
+  must(engine->create_table(make_definition(Keys::kId), 0));
+  const auto first = open(*engine);
+  const auto second = open(*engine);
+  EXPECT_EQ(take(*first), 1u);
+  EXPECT_EQ(take(*second), 2u);
+  const catalog::TablePointer definition = engine->catalog().find("test/orders");
+  EXPECT_EQ(engine->statistics(definition), engine->statistics(definition));
+}
+
+TEST_F(EngineTest, ACleanStopLosesNoAutoIncrementValue) {
+  auto engine = start();
+  must(engine->create_table(make_definition(Keys::kId), 0));
+  for (std::uint64_t expected = 1; expected < 10; ++expected) {
+    const auto table = open(*engine);
+    EXPECT_EQ(take(*table), expected);
+    if (expected % 3 == 0) {
+      engine.reset();
+      engine = start();
+    }
+  }
+}
+
+TEST_F(EngineTest, AnAutoIncrementStartIsKept) {
+  auto engine = start();
+  must(engine->create_table(make_definition(Keys::kId), 1000));
+  engine.reset();
+  engine = start();
+  EXPECT_EQ(take(*open(*engine)), 1000u);
+}
+
+TEST_F(EngineTest, CountersGoOnAboveTheStoredRows) {
+  const auto engine = start();
+  must(engine->create_table(make_definition(Keys::kId), 0));
+  {
+    const table::Table unopened(
+        engine->catalog().find("test/orders"), make_layout(),
+        std::make_shared<table::TableState>(engine->catalog(), 1));
+    Row row = row_;
+    row.id = 77;
+    insert(*engine, unopened, row);
+  }
+  EXPECT_EQ(take(*open(*engine)), 78u);
+}
+
+TEST_F(EngineTest, ATruncatedTableIsEmptyAndCountsFromOne) {
+  const auto engine = start();
+  must(engine->create_table(make_definition(Keys::kId), 0));
+  {
+    const auto table = open(*engine);
+    insert(*engine, *table, row_);
+    take(*table);
+    take(*table);
+  }
+  must(engine->truncate_table("test/orders"));
+  const auto table = open(*engine);
+  EXPECT_EQ(rows(*engine, *table), 0u);
+  EXPECT_EQ(take(*table), 1u);
+  EXPECT_EQ(engine->statistics(engine->catalog().find("test/orders"))->size().rows, 0u);
+}
+
+TEST_F(EngineTest, ARenamedTableKeepsRowsAndCounters) {
+  auto engine = start();
+  must(engine->create_table(make_definition(Keys::kId), 0));
+  insert(*engine, *open(*engine), row_);
+  EXPECT_EQ(take(*open(*engine)), 1u);
+  must(engine->rename_table("test/orders", "test/renamed"));
+  catalog::TableDefinition expected = make_definition(Keys::kId);
+  expected.name = "test/renamed";
+  for (const bool is_restarted : {false, true}) {
+    if (is_restarted) {
+      engine.reset();
+      engine = start();
+    }
+    const auto table =
+        must(engine->open_table("test/renamed", expected, make_layout(), kCountsIds));
+    EXPECT_EQ(rows(*engine, *table), 1u);
+    EXPECT_EQ(take(*table), is_restarted ? 3u : 2u);
+  }
+}
+
+TEST_F(EngineTest, ADroppedTableCanBeCreatedAgainAndIsEmpty) {
+  const auto engine = start();
+  must(engine->create_table(make_definition(Keys::kId), 500));
+  insert(*engine, *open(*engine), row_);
+  must(engine->drop_table("test/orders"));
+  EXPECT_TRUE(fails_with(ErrorCode::kTableNotFound, engine->drop_table("test/orders")));
+  must(engine->create_table(make_definition(Keys::kHidden), 0));
+  const auto table = open(*engine, Keys::kHidden);
+  EXPECT_EQ(rows(*engine, *table), 0u);
+  EXPECT_EQ(take(*table), 1u);
+  EXPECT_TRUE(fails_with(ErrorCode::kTableExists,
+                         engine->create_table(make_definition(Keys::kId), 0)));
+}
+
+TEST_F(EngineTest, PreparedTransactionsComeBackAfterAStop) {
+  auto engine = start();
+  must(engine->create_table(make_definition(Keys::kId), 0));
+  {
+    const auto table = open(*engine);
+    auto transaction = engine->transactions().make_transaction(nullptr);
+    table::RowWriter writer(*table);
+    must(writer.insert(*transaction, Record(row_).data()));
+    must(transaction->prepare("x", kv::Durability::kSynced));
+    engine->transactions().detach_prepared(std::move(transaction));
+  }
+  engine.reset();
+  engine = start();
+  const auto table = open(*engine);
+  EXPECT_EQ(rows(*engine, *table), 0u);
+  bool found = false;
+  must(engine->transactions().commit_prepared("x", found));
+  EXPECT_TRUE(found);
+  EXPECT_EQ(rows(*engine, *table), 1u);
+}
+
+TEST_F(EngineTest, TwoEnginesInOneProcessDoNotKnowOfEachOther) {
+  auto first = start("first");
+  const auto second = start("second");
+  must(first->create_table(make_definition(Keys::kId), 0));
+  EXPECT_EQ(second->catalog().find("test/orders"), nullptr);
+  must(second->create_table(make_definition(Keys::kId), 0));
+  insert(*first, *open(*first), row_);
+  EXPECT_EQ(rows(*second, *open(*second)), 0u);
+  const auto of_first = first->transactions().make_transaction(nullptr);
+  const auto of_second = second->transactions().make_transaction(nullptr);
+  must(of_first->lock("k", lock::LockMode::kExclusive, {.may_wait = false}));
+  EXPECT_TRUE(succeeds(of_second->lock("k", lock::LockMode::kExclusive, {.may_wait = false})));
+  must(of_first->rollback());
+  must(of_second->rollback());
+}
+
+TEST_F(EngineTest, ADirectoryThatIsInUseOrCannotBeMadeIsAnErrorWithItsPath) {
+  const auto engine = start();
+  EngineOptions options;
+  for (const char* path : {"db", "none/below/none"}) {
+    options.database = kv::test::small_options(directory_ / path);
+    options.database.create_if_missing = false;
+    const auto refused = Engine::start(options, nullptr);
+    ASSERT_FALSE(refused.is_ok()) << path;
+    EXPECT_NE(refused.status().message().find(options.database.directory), std::string::npos)
+        << refused.status().message();
+  }
+}
+
+}  // namespace
+}  // namespace basalt::engine

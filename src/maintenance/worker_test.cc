@@ -1,0 +1,138 @@
+#include "maintenance/worker.h"
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "base/bytes.h"
+#include "base/test_support.h"
+#include "kv/test_directory.h"
+
+// Goal: dropped indexes are given back in the background, but not before it is safe, and nothing
+// else is touched.
+namespace basalt::maintenance {
+namespace {
+
+using namespace std::chrono_literals;
+using basalt::test::must;
+
+class WorkerTest : public testing::Test {
+ protected:
+  WorkerTest() { must(catalog_->load()); }
+
+  catalog::TablePointer create_filled(const std::string& name) {
+    catalog::TableDefinition definition;
+    definition.name = name;
+    definition.columns = {{"id", codec::ColumnKind::kSignedInteger, 4, 0, false, true}};
+    definition.indexes = {{"PRIMARY", 0, 0, true, {{0, 0, false, 4}}},
+                          {"more", 0, 0, false, {{0, 0, false, 4}}}};
+    const catalog::TablePointer table = must(catalog_->create(definition));
+    kv::WriteBatch batch;
+    for (const catalog::IndexDefinition& index : table->indexes) {
+      for (std::uint32_t i = 0; i < 500; ++i) {
+        std::string key;
+        append_be32(key, index.id);
+        append_be32(key, i);
+        batch.put(kv::kDefaultFamily, key, std::string(100, 'v'));
+      }
+    }
+    must(database_->write(batch, kv::Durability::kBuffered));
+    return table;
+  }
+  std::uint64_t entries(const catalog::TableDefinition& table) {
+    std::uint64_t count = 0;
+    for (const catalog::IndexDefinition& index : table.indexes) {
+      kv::KeyRange range;
+      append_be32(range.lower, index.id);
+      append_be32(range.upper, index.id + 1);
+      count += kv::test::count_entries(*database_, kv::kDefaultFamily, range);
+    }
+    return count;
+  }
+  bool queue_empties() const {
+    const auto deadline = std::chrono::steady_clock::now() + 20s;
+    while (!catalog_->dropped_indexes().empty()) {
+      if (std::chrono::steady_clock::now() > deadline) return false;
+      std::this_thread::sleep_for(1ms);
+    }
+    return true;
+  }
+
+  kv::test::TestDirectory directory_;
+  std::unique_ptr<kv::Database> database_ = kv::test::open_database(directory_ / "db");
+  std::unique_ptr<catalog::Catalog> catalog_ = std::make_unique<catalog::Catalog>(*database_);
+};
+
+TEST_F(WorkerTest, DroppedIndexesStayUntilReclaimingIsStarted) {
+  const catalog::TablePointer dropped = create_filled("test/dropped");
+  const catalog::TablePointer kept = create_filled("test/kept");
+  must(database_->flush());
+  Worker worker(*database_, *catalog_);
+  must(catalog_->drop("test/dropped"));
+  for (int i = 0; i < 5; ++i) {
+    worker.wake();
+    std::this_thread::sleep_for(20ms);
+  }
+  EXPECT_EQ(catalog_->dropped_indexes().size(), 2u);
+  EXPECT_EQ(entries(*dropped), 1000u);
+  worker.start_reclaiming();
+  ASSERT_TRUE(queue_empties());
+  EXPECT_EQ(entries(*dropped), 0u);
+  EXPECT_EQ(entries(*kept), 1000u);
+}
+
+TEST_F(WorkerTest, IndexesDroppedLaterAreReclaimedWithinARound) {
+  Worker worker(*database_, *catalog_);
+  worker.start_reclaiming();
+  const catalog::TablePointer table = create_filled("test/t");
+  must(catalog_->truncate("test/t"));
+  ASSERT_TRUE(queue_empties()) << "nobody woke the worker";
+  EXPECT_EQ(entries(*table), 0u);
+}
+
+TEST_F(WorkerTest, WhatWasNotReclaimedBeforeAStopIsReclaimedAfterIt) {
+  const catalog::TablePointer table = create_filled("test/t");
+  must(catalog_->drop("test/t"));
+  { const Worker worker(*database_, *catalog_); }
+  catalog_.reset();
+  database_.reset();
+  database_ = kv::test::open_database(directory_ / "db");
+  catalog_ = std::make_unique<catalog::Catalog>(*database_);
+  must(catalog_->load());
+  EXPECT_EQ(entries(*table), 1000u);
+  Worker worker(*database_, *catalog_);
+  worker.start_reclaiming();
+  ASSERT_TRUE(queue_empties());
+  EXPECT_EQ(entries(*table), 0u);
+}
+
+TEST_F(WorkerTest, AReclaimedIndexStaysGoneAfterAStop) {
+  const catalog::TablePointer table = create_filled("test/t");
+  must(catalog_->drop("test/t"));
+  {
+    Worker worker(*database_, *catalog_);
+    worker.start_reclaiming();
+    ASSERT_TRUE(queue_empties());
+  }
+  catalog_.reset();
+  database_.reset();
+  database_ = kv::test::open_database(directory_ / "db");
+  catalog_ = std::make_unique<catalog::Catalog>(*database_);
+  must(catalog_->load());
+  EXPECT_TRUE(catalog_->dropped_indexes().empty());
+  EXPECT_EQ(entries(*table), 0u);
+}
+
+TEST_F(WorkerTest, StoppingDoesNotWaitForTheNextRound) {
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < 10; ++i) {
+    Worker worker(*database_, *catalog_);
+    worker.set_sync_log(true);
+    worker.wake();
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 5s);
+}
+
+}  // namespace
+}  // namespace basalt::maintenance

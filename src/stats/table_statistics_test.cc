@@ -1,0 +1,231 @@
+#include "stats/table_statistics.h"
+
+#include <memory>
+#include <string>
+
+#include "base/bytes.h"
+#include "base/test_support.h"
+#include "kv/test_directory.h"
+
+// Goal: estimates that a plan can be built on: exact where ranges are small, within a factor of
+// two where they are not, and exact numbers after an analysis. Method: entries written by hand,
+// with keys of index id, group (4 bytes), and row number (4 bytes).
+namespace basalt::stats {
+namespace {
+
+using basalt::test::fails_with;
+using basalt::test::must;
+using basalt::test::succeeds;
+
+constexpr std::uint32_t kRows = 30'000;
+constexpr std::uint32_t kRowsPerGroup = 100;
+
+// Values that compress like ordinary text: to about a half.
+std::string text(std::uint32_t seed, std::size_t size) {
+  std::string value;
+  std::uint32_t state = seed * 2654435761u + 1;
+  while (value.size() < size) {
+    state = state * 1664525u + 1013904223u;
+    value.push_back(static_cast<char>('a' + (state >> 28)));
+  }
+  return value;
+}
+
+std::size_t common_parts(std::string_view left, std::string_view right) {
+  if (left.substr(0, 8) != right.substr(0, 8)) return 0;
+  return left == right ? 2 : 1;
+}
+
+bool never() { return false; }
+
+class TableStatisticsTest : public testing::Test {
+ protected:
+  TableStatisticsTest() {
+    must(catalog_.load());
+    catalog::TableDefinition definition;
+    definition.name = "test/t";
+    definition.columns = {{"id", codec::ColumnKind::kSignedInteger, 4, 0, false, true},
+                          {"g", codec::ColumnKind::kSignedInteger, 4, 0, false, true}};
+    definition.indexes = {{"PRIMARY", 0, 0, true, {{0, 0, false, 4}}},
+                          {"by_group", 0, 0, false, {{1, 0, false, 4}}}};
+    table_ = must(catalog_.create(definition));
+  }
+
+  std::string key(std::size_t index, std::uint32_t group) const {
+    std::string key;
+    append_be32(key, table_->indexes[index].id);
+    append_be32(key, group);
+    return key;
+  }
+  void insert(std::uint32_t from, std::uint32_t to, std::size_t index = 0) {
+    kv::WriteBatch batch;
+    for (std::uint32_t row = from; row < to; ++row) {
+      std::string at = key(index, row / kRowsPerGroup);
+      append_be32(at, row);
+      batch.put(kv::kDefaultFamily, at, index == 0 ? text(row, 80) : "");
+    }
+    must(database_->write(batch, kv::Durability::kBuffered));
+  }
+  void insert_all_and_flush() {
+    for (std::uint32_t row = 0; row < kRows; row += 1000) insert(row, row + 1000);
+    must(database_->flush());
+  }
+  // As an engine would make it when the table is opened.
+  TableStatistics& opened() {
+    statistics_ = std::make_unique<TableStatistics>(*database_, catalog_, table_);
+    return *statistics_;
+  }
+  std::uint64_t in_range(std::uint32_t from_group, std::uint32_t to_group, std::size_t index = 0) {
+    return must(statistics_->entries_in_range(index, {key(index, from_group), key(index, to_group)}));
+  }
+
+  kv::test::TestDirectory directory_;
+  std::unique_ptr<kv::Database> database_ = kv::test::open_database(directory_ / "db");
+  catalog::Catalog catalog_{*database_};
+  catalog::TablePointer table_;
+  std::unique_ptr<TableStatistics> statistics_;
+};
+
+TEST_F(TableStatisticsTest, AnEmptyTableHasNothing) {
+  const TableSize size = opened().size();
+  EXPECT_EQ(size.rows, 0u);
+  EXPECT_EQ(size.row_bytes, 0u);
+  EXPECT_EQ(size.index_bytes, 0u);
+  EXPECT_EQ(in_range(0, 1000), 0u);
+  EXPECT_GE(statistics_->rows_per_value(0, 1), 1u);
+  EXPECT_GE(statistics_->rows_per_value(1, 1), 1u);
+}
+
+TEST_F(TableStatisticsTest, TheRowsOfAFlushedTableAreKnownWithinAFactorOfTwo) {
+  insert_all_and_flush();
+  insert(0, kRows / 2, 1);
+  const TableSize size = opened().size();
+  EXPECT_GT(size.rows, kRows / 2);
+  EXPECT_LT(size.rows, kRows * 2);
+  EXPECT_GT(size.row_bytes, kRows * 30u);
+  EXPECT_LT(size.row_bytes, kRows * 200u);
+  EXPECT_GT(size.index_bytes, 0u);
+  EXPECT_LT(size.index_bytes, size.row_bytes);
+}
+
+// Rows and entries share files, and an entry is a fraction of a row.
+TEST_F(TableStatisticsTest, RowsAreKnownWithinAFactorOfTwoBesideFourSmallIndexes) {
+  insert_all_and_flush();
+  for (std::uint32_t row = 0; row < kRows; row += 1000) {
+    for (std::uint32_t copy = 0; copy < 4; ++copy) {
+      insert(row + copy * kRows, row + copy * kRows + 1000, 1);
+    }
+  }
+  must(database_->flush());
+  const TableSize size = opened().size();
+  EXPECT_GT(size.rows, kRows / 2);
+  EXPECT_LT(size.rows, kRows * 2);
+}
+
+TEST_F(TableStatisticsTest, TheRowsOfAMemtableAreCounted) {
+  insert(0, 5000);
+  EXPECT_GT(opened().size().rows, 2500u);
+  EXPECT_LT(statistics_->size().rows, 10'000u);
+}
+
+TEST_F(TableStatisticsTest, NotedRowsCountAtOnceAndNeverBelowZero) {
+  opened().note_rows(500);
+  EXPECT_EQ(statistics_->size().rows, 500u);
+  statistics_->note_rows(-100);
+  EXPECT_EQ(statistics_->size().rows, 400u);
+  statistics_->note_rows(-1000);
+  EXPECT_EQ(statistics_->size().rows, 0u);
+}
+
+TEST_F(TableStatisticsTest, SmallRangesAreExactInMemoryAndInFiles) {
+  insert(0, 1000);
+  opened();
+  for (const bool is_flushed : {false, true}) {
+    if (is_flushed) must(database_->flush());
+    std::string from = key(0, 3);
+    append_be32(from, 350);
+    for (const std::uint32_t count : {0u, 1u, 2u, 63u, 64u}) {
+      std::string to = key(0, (350 + count) / kRowsPerGroup);
+      append_be32(to, 350 + count);
+      EXPECT_EQ(must(statistics_->entries_in_range(0, {from, to})), count);
+    }
+    EXPECT_EQ(in_range(10, 2000), 0u) << "behind the last row";
+    EXPECT_EQ(in_range(5, 5), 0u);
+    EXPECT_EQ(in_range(7, 5), 0u) << "crossed bounds";
+  }
+}
+
+TEST_F(TableStatisticsTest, RangesOfAFlushedTableAreKnownWithinAFactorOfTwo) {
+  insert_all_and_flush();
+  opened();
+  for (const std::uint32_t groups : {10u, 30u, 100u, 200u}) {
+    for (const std::uint32_t from : {0u, 50u, 100u}) {
+      const std::uint64_t rows = groups * kRowsPerGroup;
+      const std::uint64_t estimate = in_range(from, from + groups);
+      EXPECT_GE(estimate, rows / 2) << from << " and " << groups << " more";
+      EXPECT_LE(estimate, rows * 2) << from << " and " << groups << " more";
+    }
+  }
+  EXPECT_LE(in_range(0, 10'000), kRows * 2);
+}
+
+TEST_F(TableStatisticsTest, ARangeThatIsNotEmptyIsNeverEstimatedAsEmpty) {
+  insert_all_and_flush();
+  opened();
+  EXPECT_GE(in_range(17, 18), 50u);
+  statistics_->note_rows(-2 * static_cast<std::int64_t>(kRows));
+  EXPECT_GT(in_range(17, 18), 0u) << "although the table seems to be empty";
+}
+
+TEST_F(TableStatisticsTest, AnAnalysisCountsEntriesAndDistinctPrefixes) {
+  insert(0, 1050, 1);
+  opened();
+  EXPECT_EQ(must(statistics_->analyze(1, 2, common_parts, never)), 1050u);
+  EXPECT_EQ(statistics_->rows_per_value(1, 1), 95u) << "1050 rows in 11 groups, rounded";
+  EXPECT_EQ(statistics_->rows_per_value(1, 2), 1u);
+  const auto stored = catalog_.statistics(table_->indexes[1].id);
+  ASSERT_TRUE(stored.has_value());
+  EXPECT_EQ(stored->entries, 1050u);
+  EXPECT_EQ(stored->distinct_prefixes, (std::vector<std::uint64_t>{11, 1050}));
+  EXPECT_EQ(opened().rows_per_value(1, 1), 95u) << "also after the table was opened again";
+}
+
+TEST_F(TableStatisticsTest, AnAnalysisOfAnEmptyIndexIsFine) {
+  opened();
+  EXPECT_EQ(must(statistics_->analyze(1, 2, common_parts, never)), 0u);
+  EXPECT_EQ(statistics_->rows_per_value(1, 1), 1u);
+}
+
+TEST_F(TableStatisticsTest, AnAnalyzedTableKnowsItsRowsExactly) {
+  insert(0, 5000);
+  opened();
+  statistics_->note_rows(123);
+  statistics_->set_exact_rows(must(statistics_->analyze(0, 2, common_parts, never)));
+  EXPECT_EQ(statistics_->size().rows, 5000u);
+  EXPECT_EQ(opened().size().rows, 5000u) << "also after the table was opened again";
+}
+
+TEST_F(TableStatisticsTest, AnInterruptedAnalysisStoresNothing) {
+  insert(0, 3000, 1);
+  opened();
+  EXPECT_TRUE(fails_with(ErrorCode::kInterrupted,
+                         statistics_->analyze(1, 2, common_parts, [] { return true; })));
+  EXPECT_FALSE(catalog_.statistics(table_->indexes[1].id).has_value());
+}
+
+TEST_F(TableStatisticsTest, WholeUniqueValuesBelongToOneRow) {
+  insert(0, 1000);
+  EXPECT_EQ(opened().rows_per_value(0, 1), 1u);
+}
+
+TEST_F(TableStatisticsTest, UnanalyzedValuesAreGuessedBetweenOneAndTheTable) {
+  insert(0, 1000, 1);
+  insert(0, 1000);
+  opened();
+  EXPECT_GT(statistics_->rows_per_value(1, 1), 1u);
+  EXPECT_LE(statistics_->rows_per_value(1, 1), 1000u);
+  EXPECT_EQ(statistics_->rows_per_value(1, 2), 1u) << "with the whole primary key";
+}
+
+}  // namespace
+}  // namespace basalt::stats

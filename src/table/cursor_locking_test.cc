@@ -1,0 +1,380 @@
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "table/test_support.h"
+
+// Goal: what a cursor sees and locks while other sessions change rows, and what filters and
+// interruptions do to a scan.
+namespace basalt::table {
+namespace {
+
+using basalt::test::fails_with;
+using basalt::test::must;
+using basalt::test::succeeds;
+using test::Keys;
+using test::Row;
+using Ids = std::vector<int>;
+
+Row row_of(int id) {
+  return {id,        "e" + std::to_string(id),        "city" + std::to_string(id / 3),
+          id,        static_cast<std::uint32_t>(id), "note" + std::to_string(id)};
+}
+
+class CursorLockingTest : public testing::Test {
+ protected:
+  CursorLockingTest() {
+    for (int id = 1; id <= 9; ++id) must(a_.insert(row_of(id)));
+    a_.commit();
+  }
+
+  void open(Cursor& cursor, test::Session& session, std::size_t index_number,
+            const ReadSettings& settings) {
+    cursor.open(session.transaction(), index_number, settings,
+                codec::ColumnSet(test::kColumns, true), false);
+  }
+  static ReadSettings locking(lock::LockMode mode = lock::LockMode::kExclusive) {
+    ReadSettings settings;
+    settings.lock = mode;
+    settings.wait.may_wait = false;
+    return settings;
+  }
+  static ReadSettings skipping() {
+    ReadSettings settings = locking();
+    settings.skip_locked = true;
+    return settings;
+  }
+  Ids ids(test::Session& session, std::size_t index_number, const ReadSettings& settings) {
+    Ids ids;
+    for (const Row& row : session.rows(index_number, settings)) ids.push_back(row.id);
+    return ids;
+  }
+  std::string prefix(std::size_t index_number, const Row& row) {
+    return test::search_prefix(store_.table(), index_number, row, 1);
+  }
+  bool is_locked(int id) {
+    test::Session other(store_);
+    test::Record record;
+    Cursor cursor(store_.table());
+    open(cursor, other, test::kPrimary, locking());
+    bool found = false;
+    const Status status =
+        cursor.find_unique(prefix(test::kPrimary, row_of(id)), record.data(), found);
+    return status.is(ErrorCode::kLockTimeout);
+  }
+
+  test::Store store_{Keys::kId};
+  test::Session a_{store_};
+  test::Session b_{store_};
+  test::Record record_;
+  bool found_ = false;
+};
+
+TEST_F(CursorLockingTest, AConsistentReadSeesItsSnapshotThroughEveryIndex) {
+  b_.transaction().begin_statement(txn::IsolationLevel::kRepeatableRead);
+  b_.transaction().open_snapshot();
+  Row changed = row_of(5);
+  changed.city = "aaa";
+  changed.amount = 100;
+  changed.note = "changed";
+  must(a_.update(row_of(5), changed));
+  must(a_.remove(row_of(6)));
+  must(a_.insert(row_of(10)));
+  a_.commit();
+  for (std::size_t i = 0; i < test::kIndexes; ++i) {
+    std::vector<Row> rows = b_.rows(i);
+    std::sort(rows.begin(), rows.end());
+    ASSERT_EQ(rows.size(), 9u) << "index " << i;
+    for (int id = 1; id <= 9; ++id) EXPECT_EQ(rows[static_cast<std::size_t>(id - 1)], row_of(id));
+  }
+}
+
+TEST_F(CursorLockingTest, ALockingReadSeesTheNewestCommittedRowsThroughEveryIndex) {
+  b_.transaction().begin_statement(txn::IsolationLevel::kRepeatableRead);
+  b_.transaction().open_snapshot();
+  Row changed = row_of(5);
+  changed.city = "aaa";
+  changed.email = "new";
+  changed.amount = 100;
+  changed.code = 500;
+  must(a_.update(row_of(5), changed));
+  must(a_.remove(row_of(6)));
+  must(a_.insert(row_of(10)));
+  a_.commit();
+  for (std::size_t i = 0; i < test::kIndexes; ++i) {
+    std::vector<Row> rows = b_.rows(i, locking());
+    std::sort(rows.begin(), rows.end());
+    ASSERT_EQ(rows.size(), 9u) << "index " << i;
+    EXPECT_EQ(rows[4], changed);
+    EXPECT_EQ(rows[5], row_of(7));
+    EXPECT_EQ(rows[8], row_of(10));
+  }
+}
+
+TEST_F(CursorLockingTest, ALockingReadLocksWhatItReadsInItsMode) {
+  Cursor cursor(store_.table());
+  open(cursor, a_, test::kByCity, locking(lock::LockMode::kShared));
+  must(cursor.seek(SeekMode::kFirstWithPrefix, prefix(test::kByCity, row_of(4)), record_.data(),
+                   found_));
+  ASSERT_TRUE(found_);
+  EXPECT_EQ(record_.row(), row_of(3));
+  EXPECT_TRUE(is_locked(3));
+  EXPECT_FALSE(is_locked(4));
+  Cursor shared(store_.table());
+  open(shared, b_, test::kPrimary, locking(lock::LockMode::kShared));
+  EXPECT_TRUE(succeeds(
+      shared.find_unique(prefix(test::kPrimary, row_of(3)), record_.data(), found_)));
+  a_.rollback();
+  b_.rollback();
+  EXPECT_FALSE(is_locked(3));
+}
+
+TEST_F(CursorLockingTest, ALockedRowIsAnErrorForALockingReadOnly) {
+  must(a_.remove(row_of(5)));
+  for (std::size_t i = 0; i < test::kIndexes; ++i) {
+    EXPECT_EQ(b_.rows(i).size(), 9u);
+    b_.rollback();
+    Cursor cursor(store_.table());
+    open(cursor, b_, i, locking());
+    Status status = cursor.seek_first(record_.data(), found_);
+    while (status.is_ok() && found_) status = cursor.next(record_.data(), found_);
+    EXPECT_TRUE(fails_with(ErrorCode::kLockTimeout, status)) << "index " << i;
+    b_.rollback();
+  }
+}
+
+TEST_F(CursorLockingTest, SkipLockedPassesOverLockedRowsOnly) {
+  must(a_.remove(row_of(5)));
+  Row moved = row_of(7);
+  moved.amount = -100;
+  must(a_.update(row_of(7), moved));
+  for (std::size_t i = 0; i < test::kIndexes; ++i) {
+    Ids seen = ids(b_, i, skipping());
+    std::sort(seen.begin(), seen.end());
+    EXPECT_EQ(seen, (Ids{1, 2, 3, 4, 6, 8, 9})) << "index " << i;
+    b_.rollback();
+  }
+  for (const std::size_t index : {test::kPrimary, test::kByEmail, test::kByCode}) {
+    Cursor cursor(store_.table());
+    open(cursor, b_, index, skipping());
+    found_ = true;
+    must(cursor.find_unique(prefix(index, row_of(5)), record_.data(), found_));
+    EXPECT_FALSE(found_) << "index " << index;
+    b_.rollback();
+  }
+}
+
+TEST_F(CursorLockingTest, NextWithPrefixDoesNotSkipLockedRowsIntoAnotherPrefix) {
+  must(a_.remove(row_of(4)));
+  must(a_.remove(row_of(5)));
+  for (const SeekMode mode : {SeekMode::kFirstWithPrefix, SeekMode::kFirstAtOrAfter}) {
+    Cursor cursor(store_.table());
+    open(cursor, b_, test::kByCity, skipping());
+    must(cursor.seek(mode, prefix(test::kByCity, row_of(3)), record_.data(), found_));
+    ASSERT_TRUE(found_);
+    EXPECT_EQ(record_.row(), row_of(3));
+    must(cursor.next_with_prefix(record_.data(), found_));
+    EXPECT_FALSE(found_) << "came to " << record_.row().id << ", which has another city";
+    b_.rollback();
+  }
+}
+
+TEST_F(CursorLockingTest, AReleasedRowLockIsFreeUnlessItWasHeldBefore) {
+  for (const std::size_t index : {test::kPrimary, test::kByCity}) {
+    Cursor cursor(store_.table());
+    open(cursor, a_, index, locking());
+    must(cursor.seek_first(record_.data(), found_));
+    cursor.release_row_lock();
+    cursor.release_row_lock();
+    EXPECT_FALSE(is_locked(1));
+    must(cursor.next(record_.data(), found_));
+    EXPECT_TRUE(is_locked(2));
+    a_.commit();
+    must(a_.update(row_of(1), row_of(1)));
+    open(cursor, a_, index, locking());
+    must(cursor.seek_first(record_.data(), found_));
+    cursor.release_row_lock();
+    EXPECT_TRUE(is_locked(1)) << "its update needs the lock until the commit";
+    a_.commit();
+  }
+}
+
+TEST_F(CursorLockingTest, ARowThatIsNotThereIsNotLocked) {
+  Cursor cursor(store_.table());
+  open(cursor, a_, test::kPrimary, locking());
+  must(cursor.find_unique(prefix(test::kPrimary, row_of(77)), record_.data(), found_));
+  EXPECT_FALSE(found_);
+  EXPECT_EQ(a_.transaction().lock_owner().held_count(), 0u);
+}
+
+// The reader comes to an entry, waits for its row, and the row leaves the entry meanwhile.
+TEST_F(CursorLockingTest, ARowThatLeftItsEntryDuringTheWaitIsPassedOver) {
+  Row moved = row_of(1);
+  moved.city = "zzz";
+  must(a_.update(row_of(1), moved));
+  const std::size_t locks = store_.transactions().locks().snapshot().size();
+  Cursor cursor(store_.table());
+  ReadSettings settings = locking();
+  settings.wait = {};
+  open(cursor, b_, test::kByCity, settings);
+  std::thread committer([this, locks] {
+    while (store_.transactions().locks().snapshot().size() == locks) std::this_thread::yield();
+    a_.commit();
+  });
+  must(cursor.seek_first(record_.data(), found_));
+  committer.join();
+  ASSERT_TRUE(found_);
+  EXPECT_EQ(record_.row().id, 2);
+  EXPECT_FALSE(is_locked(1)) << "the lock it waited for is given back";
+}
+
+TEST_F(CursorLockingTest, AUniqueValueThatMovedDuringTheWaitIsFoundAtItsNewRow) {
+  Row away = row_of(1);
+  away.code = 100;
+  Row moved = row_of(2);
+  moved.code = 1;
+  must(a_.update(row_of(1), away));
+  must(a_.update(row_of(2), moved));
+  const std::size_t locks = store_.transactions().locks().snapshot().size();
+  Cursor cursor(store_.table());
+  ReadSettings settings = locking();
+  settings.wait = {};
+  open(cursor, b_, test::kByCode, settings);
+  std::thread committer([this, locks] {
+    while (store_.transactions().locks().snapshot().size() == locks) std::this_thread::yield();
+    a_.commit();
+  });
+  must(cursor.find_unique(prefix(test::kByCode, row_of(1)), record_.data(), found_));
+  committer.join();
+  ASSERT_TRUE(found_);
+  EXPECT_EQ(record_.row(), moved);
+  EXPECT_FALSE(is_locked(1));
+  EXPECT_TRUE(is_locked(2));
+}
+
+TEST_F(CursorLockingTest, AScanThatChangesItsRowsSeesEachOnce) {
+  Cursor cursor(store_.table());
+  open(cursor, a_, test::kPrimary, locking());
+  Ids seen;
+  for (must(cursor.seek_first(record_.data(), found_)); found_;
+       must(cursor.next(record_.data(), found_))) {
+    const Row row = record_.row();
+    seen.push_back(row.id);
+    Row changed = row;
+    changed.note = std::string(2000, 'x');
+    changed.city = "other";
+    if (row.id % 3 == 0) {
+      must(a_.remove(row));
+    } else {
+      must(a_.update(row, changed));
+    }
+    EXPECT_EQ(cursor.primary_key(), prefix(test::kPrimary, row));
+  }
+  EXPECT_EQ(seen, (Ids{1, 2, 3, 4, 5, 6, 7, 8, 9}));
+  a_.commit();
+  EXPECT_EQ(ids(b_, test::kPrimary, {}), (Ids{1, 2, 4, 5, 7, 8}));
+  EXPECT_TRUE(store_.check().empty());
+}
+
+// Accepts even ids; ends the range at `end`.
+class EvenIds final : public EntryFilter {
+ public:
+  EvenIds(const test::Record& record, int end) : record_(record), end_(end) {}
+  Verdict check() override {
+    ++calls;
+    const int id = record_.row().id;
+    if (id >= end_) return end_verdict;
+    return id % 2 == 0 ? Verdict::kAccept : Verdict::kReject;
+  }
+  int calls = 0;
+  Verdict end_verdict = Verdict::kEndOfRange;
+
+ private:
+  const test::Record& record_;
+  const int end_;
+};
+
+TEST_F(CursorLockingTest, AFilterDecidesBeforeTheRowIsLockedAndEndsTheRange) {
+  Cursor cursor(store_.table());
+  open(cursor, a_, test::kByCode, locking());
+  EvenIds filter(record_, 7);
+  codec::ColumnSet columns(test::kColumns);
+  columns.set(test::kId);
+  columns.set(test::kCode);
+  cursor.set_filter(&filter, columns);
+  Ids seen;
+  for (must(cursor.seek_first(record_.data(), found_)); found_;
+       must(cursor.next(record_.data(), found_))) {
+    seen.push_back(record_.row().id);
+    EXPECT_EQ(record_.row(), row_of(record_.row().id)) << "the whole row, not only the entry";
+  }
+  EXPECT_EQ(seen, (Ids{2, 4, 6}));
+  EXPECT_EQ(filter.calls, 7);
+  EXPECT_EQ(a_.transaction().lock_owner().held_count(), 3u);
+}
+
+TEST_F(CursorLockingTest, AFilterThatFailsOrIsInterruptedEndsTheScanWithAnError) {
+  const std::pair<EntryFilter::Verdict, ErrorCode> cases[] = {
+      {EntryFilter::Verdict::kInterrupted, ErrorCode::kInterrupted},
+      {EntryFilter::Verdict::kFailed, ErrorCode::kInvalidArgument}};
+  for (const auto& [verdict, code] : cases) {
+    Cursor cursor(store_.table());
+    open(cursor, a_, test::kByCode, {});
+    EvenIds filter(record_, 0);
+    filter.end_verdict = verdict;
+    cursor.set_filter(&filter, codec::ColumnSet(test::kColumns, true));
+    EXPECT_TRUE(fails_with(code, cursor.seek_first(record_.data(), found_)));
+    EXPECT_FALSE(found_);
+  }
+}
+
+TEST_F(CursorLockingTest, ALongScanIsInterruptedAtTheLatestAfter128Rows) {
+  class Always final : public Interruption {
+   public:
+    bool is_raised() const override { return true; }
+  };
+  for (int id = 10; id <= 300; ++id) must(a_.insert(row_of(id)));
+  a_.commit();
+  const Always always;
+  Cursor cursor(store_.table());
+  open(cursor, a_, test::kPrimary, {});
+  cursor.set_interruption(&always);
+  int moves = 0;
+  Status status = cursor.seek_first(record_.data(), found_);
+  for (; status.is_ok() && found_; ++moves) status = cursor.next(record_.data(), found_);
+  EXPECT_TRUE(fails_with(ErrorCode::kInterrupted, status));
+  EXPECT_LE(moves, 128);
+}
+
+TEST_F(CursorLockingTest, AnEntryWithoutItsRowIsCorruptionThatNamesTheIndex) {
+  kv::WriteBatch batch;
+  batch.remove(kv::kDefaultFamily, prefix(test::kPrimary, row_of(1)));
+  must(store_.database().write(batch, kv::Durability::kBuffered));
+  Cursor cursor(store_.table());
+  open(cursor, a_, test::kByCity, {});
+  const Status status = cursor.seek_first(record_.data(), found_);
+  EXPECT_TRUE(fails_with(ErrorCode::kCorruption, status));
+  EXPECT_NE(status.message().find("by_city"), std::string::npos);
+  EXPECT_NE(status.message().find("CHECK TABLE"), std::string::npos);
+}
+
+TEST_F(CursorLockingTest, ACoveredReadDoesNotVisitTheRow) {
+  kv::WriteBatch batch;
+  batch.remove(kv::kDefaultFamily, prefix(test::kPrimary, row_of(1)));
+  must(store_.database().write(batch, kv::Durability::kBuffered));
+  Cursor cursor(store_.table());
+  codec::ColumnSet covered(test::kColumns);
+  covered.set(test::kCity);
+  covered.set(test::kId);
+  cursor.open(a_.transaction(), test::kByCity, {}, covered, false);
+  must(cursor.seek_first(record_.data(), found_));
+  ASSERT_TRUE(found_);
+  EXPECT_EQ(record_.row().city, "city0");
+  cursor.open(a_.transaction(), test::kByCity, {}, codec::ColumnSet(test::kColumns, true), true);
+  must(cursor.seek_first(record_.data(), found_));
+  EXPECT_TRUE(found_) << "may_skip_row";
+}
+
+}  // namespace
+}  // namespace basalt::table
