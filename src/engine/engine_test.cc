@@ -24,6 +24,7 @@ using table::test::Record;
 using table::test::Row;
 
 constexpr table::AutoIncrementSource kCountsIds{true, kPrimary, kId};
+constexpr table::AutoIncrementSource kCountsNothing{};
 
 class EngineTest : public testing::Test {
  protected:
@@ -33,7 +34,8 @@ class EngineTest : public testing::Test {
     return must(Engine::start(options, nullptr));
   }
   static std::shared_ptr<table::Table> open(Engine& engine, Keys keys = Keys::kId) {
-    return must(engine.open_table("test/orders", make_definition(keys), make_layout(), kCountsIds));
+    return must(engine.open_table("test/orders", make_definition(keys), make_layout(),
+                                  keys == Keys::kId ? kCountsIds : kCountsNothing));
   }
   static void insert(Engine& engine, const table::Table& table, const Row& row) {
     const auto transaction = engine.transactions().make_transaction(nullptr);

@@ -127,6 +127,8 @@ std::unique_ptr<Snapshot> Database::take_snapshot() {
   return std::make_unique<Snapshot>(*db_, db_->GetSnapshot());
 }
 
+std::uint64_t Database::newest_sequence() const { return db_->GetLatestSequenceNumber(); }
+
 Status Database::write(const WriteBatch& batch, Durability durability) {
   rdb::WriteBatch changes;
   for (const WriteBatch::Change& change : batch.changes_) {

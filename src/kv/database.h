@@ -146,6 +146,8 @@ class Database {
              bool& found);
   Iterator new_iterator(FamilyId family, const ReadView& view, KeyRange range);
   std::unique_ptr<Snapshot> take_snapshot();
+  // The sequence number of the newest committed change.
+  std::uint64_t newest_sequence() const;
   Status write(const WriteBatch& batch, Durability durability);
 
   // Makes everything written so far survive a crash of the machine.

@@ -76,7 +76,8 @@ class TableStatisticsTest : public testing::Test {
     return *statistics_;
   }
   std::uint64_t in_range(std::uint32_t from_group, std::uint32_t to_group, std::size_t index = 0) {
-    return must(statistics_->entries_in_range(index, {key(index, from_group), key(index, to_group)}));
+    const kv::KeyRange range{key(index, from_group), key(index, to_group)};
+    return must(statistics_->entries_in_range(index, range));
   }
 
   kv::test::TestDirectory directory_;

@@ -1,6 +1,9 @@
 #include "table/checker.h"
 
-#include <vector>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "base/bytes.h"
 
 namespace basalt::table {
 namespace {
@@ -13,8 +16,21 @@ std::string count_of(std::uint64_t number, const char* noun) {
 
 }  // namespace
 
+void Checker::Digest::add(std::string_view key, std::string_view value, std::string& buffer) {
+  buffer.clear();
+  append_length_prefixed(buffer, key);
+  buffer.append(value);
+  const XXH128_hash_t hash = XXH3_128bits(buffer.data(), buffer.size());
+  ++entries;
+  low += hash.low64;
+  high += hash.high64;
+}
+
 Checker::Checker(kv::Database& database, const Table& table, const Interruption& interruption)
-    : database_(database), table_(table), interruption_(interruption) {}
+    : database_(database),
+      table_(table),
+      interruption_(interruption),
+      expected_(table.index_count()) {}
 
 Status Checker::check_interruption() {
   if (++steps_ % kStepsBetweenChecks != 0 || !interruption_.is_raised()) return Status::ok();
@@ -23,74 +39,86 @@ Status Checker::check_interruption() {
 
 Result<bool> Checker::run(std::uint8_t* record, const Complete& complete, const Report& report) {
   snapshot_ = database_.take_snapshot();
-  BASALT_TRY(check_rows(record, complete, report));
-  for (std::size_t i = 1; i < table_.index_count(); ++i) BASALT_TRY(check_entries(i, report));
-  return sound_;
+  BASALT_TRY(digest_rows(record, complete));
+  bool sound = undecodable_rows_ == 0;
+  if (!sound) report(count_of(undecodable_rows_, "rows do not decode"));
+  for (std::size_t i = 1; i < table_.index_count(); ++i) {
+    Digest found;
+    std::uint64_t undecodable = 0;
+    BASALT_TRY(check_entries(i, undecodable, found));
+    if (undecodable == 0 && found == expected_[i]) continue;
+    sound = false;
+    BASALT_TRY(report_index(i, found, undecodable, record, complete, report));
+  }
+  return sound;
 }
 
-Status Checker::check_rows(std::uint8_t* record, const Complete& complete, const Report& report) {
+Status Checker::visit_rows(std::uint8_t* record, const Complete& complete, const Visit& visit) {
   const codec::ReadPlan plan =
       table_.primary().plan(codec::ColumnSet(table_.layout().columns.size(), true));
-  std::vector<std::uint64_t> wrong(table_.index_count(), 0);
-  std::uint64_t undecodable = 0;
+  rows_ = 0;
+  undecodable_rows_ = 0;
   kv::Iterator iterator = database_.new_iterator(
       table_.family(0), {snapshot_.get(), false}, table_.whole_range(0));
   for (iterator.seek_to_first(); iterator.is_valid(); iterator.next()) {
     BASALT_TRY(check_interruption());
     ++rows_;
     if (!table_.primary().read(iterator.key(), iterator.value(), plan, record).is_ok()) {
-      ++undecodable;
+      ++undecodable_rows_;
       continue;
     }
     BASALT_TRY(complete(record));
+    BASALT_TRY(visit(iterator.key()));
+  }
+  return iterator.status();
+}
+
+Status Checker::digest_rows(std::uint8_t* record, const Complete& complete) {
+  return visit_rows(record, complete, [this, record](std::string_view primary_key) {
     for (std::size_t i = 1; i < table_.index_count(); ++i) {
-      BASALT_TRY(check_entry_of(i, record, iterator.key(), wrong[i]));
+      table_.secondary(i).make_entry(record, primary_key, key_, value_);
+      expected_[i].add(key_, value_, buffer_);
     }
-  }
-  BASALT_TRY(iterator.status());
-  if (undecodable > 0) {
-    sound_ = false;
-    report(count_of(undecodable, "rows do not decode"));
-  }
-  for (std::size_t i = 1; i < table_.index_count(); ++i) {
-    if (wrong[i] == 0) continue;
-    sound_ = false;
-    report("index '" + table_.index(i).name + "': " +
-           count_of(wrong[i], "rows have no entry or a wrong one"));
-  }
-  return Status::ok();
+    return Status::ok();
+  });
 }
 
-Status Checker::check_entry_of(std::size_t index_number, const std::uint8_t* record,
-                               std::string_view primary_key, std::uint64_t& wrong) {
-  table_.secondary(index_number).make_entry(record, primary_key, key_, value_);
-  bool found = false;
-  BASALT_TRY(database_.get(table_.family(index_number), key_, {snapshot_.get(), false}, stored_,
-                           found));
-  if (!found || stored_.view() != value_) ++wrong;
-  return Status::ok();
-}
-
-// With as many entries as rows, and every row's entry there, no entry can be without a row.
-Status Checker::check_entries(std::size_t index_number, const Report& report) {
-  std::uint64_t entries = 0;
-  std::uint64_t undecodable = 0;
+Status Checker::check_entries(std::size_t index_number, std::uint64_t& undecodable,
+                              Digest& digest) {
   kv::Iterator iterator =
       database_.new_iterator(table_.family(index_number), {snapshot_.get(), false},
                              table_.whole_range(index_number));
   for (iterator.seek_to_first(); iterator.is_valid(); iterator.next()) {
     BASALT_TRY(check_interruption());
-    ++entries;
+    digest.add(iterator.key(), iterator.value(), buffer_);
     const Status status = table_.secondary(index_number)
                               .primary_key_of(iterator.key(), iterator.value(), key_);
     if (!status.is_ok()) ++undecodable;
   }
-  BASALT_TRY(iterator.status());
-  if (undecodable > 0 || entries != rows_) {
-    sound_ = false;
-    report("index '" + table_.index(index_number).name + "' has " +
-           count_of(entries, "entries, of which ") + std::to_string(undecodable) +
-           " do not decode; the table has " + count_of(rows_, "rows"));
+  return iterator.status();
+}
+
+// Says what is wrong with an index that is known to differ from the rows.
+Status Checker::report_index(std::size_t index_number, const Digest& found,
+                             std::uint64_t undecodable, std::uint8_t* record,
+                             const Complete& complete, const Report& report) {
+  std::uint64_t wrong = 0;
+  kv::PinnedValue stored;
+  const Visit compare = [&](std::string_view primary_key) {
+    table_.secondary(index_number).make_entry(record, primary_key, key_, value_);
+    bool exists = false;
+    BASALT_TRY(database_.get(table_.family(index_number), key_, {snapshot_.get(), true}, stored,
+                             exists));
+    if (!exists || stored.view() != value_) ++wrong;
+    return Status::ok();
+  };
+  BASALT_TRY(visit_rows(record, complete, compare));
+  const std::string prefix = "index '" + table_.index(index_number).name + "'";
+  if (wrong > 0) report(prefix + ": " + count_of(wrong, "rows have no entry or a wrong one"));
+  if (undecodable > 0 || found.entries != rows_ || wrong == 0) {
+    report(prefix + " has " + count_of(found.entries, "entries, of which ") +
+           std::to_string(undecodable) + " do not decode; the table has " +
+           count_of(rows_, "rows"));
   }
   return Status::ok();
 }

@@ -82,7 +82,9 @@ void Cursor::start(kv::KeyRange range, Direction direction) {
   if (range.lower < hard_range_.lower) range.lower = hard_range_.lower;
   if (range.upper > hard_range_.upper) range.upper = hard_range_.upper;
   range_ = range;
+  direction_ = direction;
   primary_key_known_ = false;
+  if (settings_.lock) iterator_sequence_ = transaction_->newest_sequence();
   // RocksDB leaves iterators with crossed bounds undefined.
   if (range_.upper < range_.lower) range_.upper = range_.lower;
   iterator_.emplace(transaction_->new_iterator(table_.family(index_number_), view(), range_));
@@ -154,7 +156,7 @@ Status Cursor::next(std::uint8_t* record, bool& found) {
     codec::make_successor(successor);
     start({successor, hard_range_.upper}, Direction::kForward);
   } else if (iterator_->is_valid()) {
-    iterator_->next();
+    step(Direction::kForward);
   }
   return settle(Direction::kForward, Beyond::kWiden, record, found);
 }
@@ -165,7 +167,7 @@ Status Cursor::previous(std::uint8_t* record, bool& found) {
     if (prefix_.empty()) return Status::ok();
     start({hard_range_.lower, prefix_}, Direction::kBackward);
   } else if (iterator_->is_valid()) {
-    iterator_->previous();
+    step(Direction::kBackward);
   }
   return settle(Direction::kBackward, Beyond::kWiden, record, found);
 }
@@ -173,9 +175,29 @@ Status Cursor::previous(std::uint8_t* record, bool& found) {
 Status Cursor::next_with_prefix(std::uint8_t* record, bool& found) {
   found = false;
   if (!iterator_ || !iterator_->is_valid()) return Status::ok();
-  iterator_->next();
-  if (iterator_->is_valid() && !iterator_->key().starts_with(prefix_)) return Status::ok();
-  return settle(Direction::kForward, Beyond::kStay, record, found);
+  step(Direction::kForward);
+  return settle(Direction::kForward, Beyond::kStayInPrefix, record, found);
+}
+
+// Moves the valid iterator by one. An iterator over own changes that turns around must be made
+// anew: RocksDB's loses its place if the transaction wrote ahead of it.
+void Cursor::step(Direction direction) {
+  if (direction != direction_ && transaction_->has_writes()) {
+    std::string key(iterator_->key());
+    if (direction == Direction::kForward) {
+      codec::make_successor(key);
+      start({std::move(key), hard_range_.upper}, direction);
+    } else {
+      start({hard_range_.lower, std::move(key)}, direction);
+    }
+    return;
+  }
+  direction_ = direction;
+  if (direction == Direction::kForward) {
+    iterator_->next();
+  } else {
+    iterator_->previous();
+  }
 }
 
 // ---- from an entry to a row
@@ -187,18 +209,17 @@ Status Cursor::settle(Direction direction, Beyond beyond, std::uint8_t* record, 
   while (true) {
     while (iterator_->is_valid()) {
       BASALT_TRY(check_interruption());
+      if (beyond == Beyond::kStayInPrefix && !iterator_->key().starts_with(prefix_)) {
+        return Status::ok();
+      }
       Settled settled = Settled::kPass;
       BASALT_TRY(settle_here(record, settled));
       found = settled == Settled::kFound;
       if (settled != Settled::kPass) return Status::ok();
-      if (direction == Direction::kForward) {
-        iterator_->next();
-      } else {
-        iterator_->previous();
-      }
+      step(direction);
     }
     BASALT_TRY(iterator_->status());
-    if (beyond == Beyond::kStay || !widen(direction)) return Status::ok();
+    if (beyond != Beyond::kWiden || !widen(direction)) return Status::ok();
   }
 }
 
@@ -215,8 +236,15 @@ Status Cursor::settle_primary(std::uint8_t* record, Settled& settled) {
   }
   current_primary_key_ = iterator_->key();
   primary_key_known_ = true;
+  bool skipped = false;
+  BASALT_TRY(lock_row(skipped));
+  if (skipped) return Status::ok();
+  if (transaction_->is_unchanged_since(current_primary_key_, iterator_sequence_)) {
+    settled = Settled::kFound;
+    return table_.primary().read(iterator_->key(), iterator_->value(), row_plan_, record);
+  }
   bool found = false;
-  BASALT_TRY(fetch_row(record, found));
+  BASALT_TRY(read_row(record, found));
   settled = found ? Settled::kFound : Settled::kPass;
   return Status::ok();
 }
@@ -239,8 +267,9 @@ Status Cursor::settle_secondary(std::uint8_t* record, Settled& settled) {
     // The row may have left this entry while we waited for it.
     bool skipped = false;
     BASALT_TRY(lock_row(skipped));
-    bool current = false;
-    if (!skipped) BASALT_TRY(is_entry_current(iterator_->key(), current));
+    bool current = !skipped && transaction_->is_unchanged_since(current_primary_key_,
+                                                                iterator_sequence_);
+    if (!skipped && !current) BASALT_TRY(is_entry_current(iterator_->key(), current));
     if (!current) {
       release_row_lock();
       settled = Settled::kPass;
@@ -364,6 +393,12 @@ const std::string& Cursor::primary_key() {
           .primary_key_of(iterator_->key(), iterator_->value(), current_primary_key_)
           .ignore("the entry was decoded when the cursor came here");
     }
+    primary_key_known_ = true;
+  } else if (!primary_key_known_ && index_number_ != 0 && !prefix_.empty()) {
+    // A point lookup in a unique index that did not visit the row.
+    table_.secondary(index_number_)
+        .primary_key_of(prefix_, entry_value_.view(), current_primary_key_)
+        .ignore("the entry was decoded by the lookup");
     primary_key_known_ = true;
   }
   return current_primary_key_;

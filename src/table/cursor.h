@@ -111,11 +111,12 @@ class Cursor {
 
  private:
   enum class Direction : std::uint8_t { kForward, kBackward };
-  enum class Beyond : std::uint8_t { kStay, kWiden };
+  enum class Beyond : std::uint8_t { kStay, kStayInPrefix, kWiden };
   enum class Settled : std::uint8_t { kFound, kPass, kEnd };
 
   void start(kv::KeyRange range, Direction direction);
   bool widen(Direction direction);
+  void step(Direction direction);
   Status settle(Direction direction, Beyond beyond, std::uint8_t* record, bool& found);
   Status settle_here(std::uint8_t* record, Settled& settled);
   Status settle_primary(std::uint8_t* record, Settled& settled);
@@ -144,6 +145,8 @@ class Cursor {
   kv::KeyRange hard_range_;  // never left
   kv::KeyRange range_;       // of the iterator
   std::optional<kv::Iterator> iterator_;
+  Direction direction_ = Direction::kForward;
+  std::uint64_t iterator_sequence_ = 0;  // the iterator includes all changes up to here
   std::string prefix_;
   std::string current_primary_key_;
   bool primary_key_known_ = false;

@@ -253,6 +253,72 @@ TEST_F(CursorLockingTest, AUniqueValueThatMovedDuringTheWaitIsFoundAtItsNewRow) 
   EXPECT_TRUE(is_locked(2));
 }
 
+TEST_F(CursorLockingTest, ALockingScanSeesWhatWasCommittedAfterItBegan) {
+  for (const std::size_t index : {test::kPrimary, test::kByCity, test::kByCode}) {
+    Cursor cursor(store_.table());
+    open(cursor, b_, index, locking());
+    must(cursor.seek_first(record_.data(), found_));
+    EXPECT_EQ(record_.row(), row_of(1));
+    Row changed = row_of(2);
+    changed.note = "changed";
+    must(a_.update(row_of(2), changed));
+    must(a_.remove(row_of(3)));
+    a_.commit();
+    must(a_.remove(row_of(5)));
+    a_.rollback();
+    Row own = row_of(7);
+    own.note = "own";
+    must(b_.update(row_of(7), own));
+    must(b_.remove(row_of(8)));
+    const std::vector<Row> expected = {changed, row_of(4), row_of(5), row_of(6), own, row_of(9)};
+    for (const Row& row : expected) {
+      must(cursor.next(record_.data(), found_));
+      ASSERT_TRUE(found_) << "index " << index;
+      EXPECT_EQ(record_.row(), row) << "index " << index;
+    }
+    must(cursor.next(record_.data(), found_));
+    EXPECT_FALSE(found_);
+    b_.rollback();
+    must(a_.update(changed, row_of(2)));
+    must(a_.insert(row_of(3)));
+    a_.commit();
+  }
+}
+
+// Every session adds one to every row, over and over, reading through a scan that locks.
+TEST_F(CursorLockingTest, NoUpdateThroughALockingScanIsLost) {
+  constexpr int kThreads = 4;
+  constexpr int kRounds = 40;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([this, index = i % 2 == 0 ? test::kPrimary : test::kByCity] {
+      test::Session session(store_);
+      test::Record record;
+      Cursor cursor(store_.table());
+      ReadSettings settings;
+      settings.lock = lock::LockMode::kExclusive;
+      for (int round = 0; round < kRounds; ++round) {
+        open(cursor, session, index, settings);
+        bool found = false;
+        for (must(cursor.seek_first(record.data(), found)); found;
+             must(cursor.next(record.data(), found))) {
+          const Row row = record.row();
+          Row changed = row;
+          changed.amount = *row.amount + 1;
+          must(session.update(row, changed));
+        }
+        cursor.release();
+        round % 5 == 4 ? session.rollback() : session.commit();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const Row& row : a_.rows()) {
+    EXPECT_EQ(row.amount, row.id + kThreads * kRounds * 4 / 5) << "row " << row.id;
+  }
+  EXPECT_TRUE(store_.check().empty());
+}
+
 TEST_F(CursorLockingTest, AScanThatChangesItsRowsSeesEachOnce) {
   Cursor cursor(store_.table());
   open(cursor, a_, test::kPrimary, locking());

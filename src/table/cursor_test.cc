@@ -32,7 +32,7 @@ class CursorTest : public testing::TestWithParam<Keys> {
     for (int i = 0; i < 60; ++i) {
       Row row;
       row.id = i * 2 - 20;
-      if (i % 5 != 0) row.email = (i % 2 == 0 ? "e" : "E") + std::to_string(i % 40 + 100 * (i / 40));
+      if (i % 5 != 0) row.email = (i % 2 == 0 ? "e" : "E") + std::to_string(i % 40 + i / 40 * 100);
       row.city = cities[random_() % 7];
       if (i % 7 != 0) row.amount = static_cast<int>(random_() % 9) - 4;
       row.code = static_cast<std::uint32_t>((i * 37) % 97);
@@ -177,8 +177,9 @@ TEST_P(CursorTest, EverySeekFindsWhatASortedListHasAndWalksFromThere) {
         expect_at(found, position);
         if (found) walk(position, 12);
         ASSERT_FALSE(HasFatalFailure())
-            << "reading " << int(reading) << ", index " << index << ", round " << round << ", mode "
-            << int(mode) << ", parts " << parts << ", for " << testing::PrintToString(wanted);
+            << "reading " << static_cast<int>(reading) << ", index " << index << ", round "
+            << round << ", mode " << static_cast<int>(mode) << ", parts " << parts << ", for "
+            << testing::PrintToString(wanted);
       }
     }
   }
@@ -236,7 +237,8 @@ TEST_P(CursorTest, ALookupFindsExactlyTheRowWithTheValue) {
         must(cursor_.find_unique(test::search_prefix(store_.table(), index, sorted_[at], parts),
                                  record_.data(), found));
         expect_at(found, at);
-        ASSERT_FALSE(HasFatalFailure()) << "index " << index << ", reading " << int(reading);
+        ASSERT_FALSE(HasFatalFailure())
+            << "index " << index << ", reading " << static_cast<int>(reading);
       }
       Row none = rows_[0];
       none.id = 1001;
@@ -270,6 +272,32 @@ TEST_P(CursorTest, ACursorMovesOnFromALookup) {
   }
 }
 
+TEST_P(CursorTest, AParkedCursorGoesOnInAnotherTransaction) {
+  session_.commit();
+  for (std::size_t index = 0; index < test::kIndexes; ++index) {
+    if (GetParam() == Keys::kHidden && index != test::kByCode) continue;
+    for (const bool forward : {true, false}) {
+      open(index);
+      bool found = false;
+      std::size_t position = forward ? 0 : sorted_.size() - 1;
+      must(forward ? cursor_.seek_first(record_.data(), found)
+                   : cursor_.seek_last(record_.data(), found));
+      while (found) {
+        expect_at(found, position);
+        ASSERT_FALSE(HasFatalFailure()) << "index " << index << ", forward " << forward;
+        cursor_.park();
+        cursor_.close();
+        session_.commit();
+        open(index);
+        must(forward ? cursor_.next(record_.data(), found)
+                     : cursor_.previous(record_.data(), found));
+        position += forward ? 1 : static_cast<std::size_t>(-1);
+      }
+      EXPECT_EQ(position, forward ? sorted_.size() : static_cast<std::size_t>(-1));
+    }
+  }
+}
+
 TEST_P(CursorTest, AConfinedCursorNeverLeavesItsRange) {
   open(test::kByCode);
   const auto prefix = [this](std::uint32_t code) {
@@ -287,7 +315,7 @@ TEST_P(CursorTest, AConfinedCursorNeverLeavesItsRange) {
         expected_position(test::kByCode, mode, {test::sortable(std::int64_t{code})});
     expect_at(found, position);
     if (found) walk(position, 8);
-    ASSERT_FALSE(HasFatalFailure()) << "code " << code << ", mode " << int(mode);
+    ASSERT_FALSE(HasFatalFailure()) << "code " << code << ", mode " << static_cast<int>(mode);
   }
   bool found = false;
   must(cursor_.seek_first(record_.data(), found));

@@ -56,6 +56,7 @@ Status RowWriter::insert(txn::Transaction& transaction, const std::uint8_t* reco
   }
 
   table_.primary().make_row(record, table_.definition().schema_version, row_);
+  transaction.note_row_change(new_key_);
   BASALT_TRY(transaction.put(table_.family(0), new_key_, row_));
   for (std::size_t i = 1; i < table_.index_count(); ++i) {
     const Entry& entry = entries_[i - 1];
@@ -87,7 +88,11 @@ Status RowWriter::update(txn::Transaction& transaction, const std::uint8_t* old_
   }
 
   table_.primary().make_row(new_record, table_.definition().schema_version, row_);
-  if (moves) BASALT_TRY(transaction.remove(table_.family(0), old_key_));
+  transaction.note_row_change(old_key_);
+  if (moves) {
+    transaction.note_row_change(new_key_);
+    BASALT_TRY(transaction.remove(table_.family(0), old_key_));
+  }
   BASALT_TRY(transaction.put(table_.family(0), new_key_, row_));
   for (std::size_t i = 1; i < table_.index_count(); ++i) {
     const Entry& entry = entries_[i - 1];
@@ -111,6 +116,7 @@ Status RowWriter::remove(txn::Transaction& transaction, const std::uint8_t* reco
     BASALT_TRY(lock_vacated(transaction, i, record));
   }
 
+  transaction.note_row_change(old_key_);
   BASALT_TRY(transaction.remove(table_.family(0), old_key_));
   for (std::size_t i = 1; i < table_.index_count(); ++i) {
     Entry& entry = entries_[i - 1];

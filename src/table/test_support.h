@@ -153,7 +153,8 @@ class Record {
     if ((bytes_[0] & 2) == 0) row.amount = load_le<std::int32_t>(data() + 39);
     row.code = load_le<std::uint32_t>(data() + 43);
     if ((bytes_[0] & 4) == 0) {
-      row.note = std::string(load_le<const char*>(data() + 49), load_le<std::uint16_t>(data() + 47));
+      const auto size = load_le<std::uint16_t>(data() + 47);
+      row.note = std::string(load_le<const char*>(data() + 49), size);
     }
     return row;
   }

@@ -30,6 +30,14 @@ void Transaction::activate() {
 }
 
 void Transaction::finish() {
+  // Before the locks go: who gets them next must learn of the change.
+  const std::uint64_t sequence = changed_buckets_.empty() ? 0 : newest_sequence();
+  for (const std::uint32_t bucket : changed_buckets_) {
+    manager_.changes().note_end(bucket, sequence);
+  }
+  changed_buckets_.clear();
+  if (changes_are_unknown_) manager_.changes().note_end_of_unknown(newest_sequence());
+  changes_are_unknown_ = false;
   manager_.locks().release_all(owner_);
   transaction_snapshot_.reset();
   statement_snapshot_.reset();
@@ -158,7 +166,21 @@ Status Transaction::lock(std::string_view key, lock::LockMode mode,
 
 void Transaction::unlock(std::string_view key) { manager_.locks().unlock(owner_, key); }
 
+std::uint64_t Transaction::newest_sequence() const {
+  return manager_.database().newest_sequence();
+}
+
+bool Transaction::is_unchanged_since(std::string_view row_key, std::uint64_t sequence) const {
+  return manager_.changes().is_unchanged_since(row_key, sequence);
+}
+
 // ---- writes
+
+void Transaction::note_row_change(std::string_view row_key) {
+  const std::size_t bucket = ChangeTracker::bucket_of(row_key);
+  manager_.changes().note_change(bucket);
+  changed_buckets_.push_back(static_cast<std::uint32_t>(bucket));
+}
 
 // Makes the batch exist and puts the savepoints on it that were set while there was none.
 Status Transaction::begin_writing() {

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "kv/database.h"
@@ -83,7 +84,15 @@ class Transaction {
   // Gives a lock back that guards nothing: the row did not match.
   void unlock(std::string_view key);
 
+  // A point in history that an iterator made from now on includes.
+  std::uint64_t newest_sequence() const;
+  // Whether a locked row is certainly as an iterator made at that point shows it.
+  bool is_unchanged_since(std::string_view row_key, std::uint64_t sequence) const;
+
   // ---- writes (the caller holds the row's exclusive lock)
+
+  // To be called before a row or one of its entries is changed.
+  void note_row_change(std::string_view row_key);
 
   Status put(kv::FamilyId family, std::string_view key, std::string_view value);
   Status remove(kv::FamilyId family, std::string_view key);
@@ -119,6 +128,9 @@ class Transaction {
   std::unique_ptr<kv::Snapshot> transaction_snapshot_;
   std::unique_ptr<kv::Snapshot> statement_snapshot_;
   std::string name_;
+  // ChangeTracker buckets of the rows changed.
+  std::vector<std::uint32_t> changed_buckets_;
+  bool changes_are_unknown_ = false;  // recovered after a crash
 };
 
 }  // namespace basalt::txn

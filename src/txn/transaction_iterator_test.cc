@@ -112,7 +112,7 @@ TEST_F(TransactionIteratorTest, BoundsHoldForOwnChangesToo) {
 
 // A scan whose statement changes what it finds: the current key, others behind and ahead of it.
 TEST_F(TransactionIteratorTest, AScanThatWritesVisitsEachUntouchedKeyOnceAndInOrder) {
-  for (int round = 0; round < 300 && !HasFatalFailure(); ++round) {
+  for (int round = 0; round < 150 && !HasFatalFailure(); ++round) {
     Map map;
     fill(map);
     const bool forward = round % 2 == 0;

@@ -64,6 +64,7 @@ Status TransactionManager::recover() {
     transaction->has_writes_ = true;
     transaction->name_ = prepared->GetName();
     transaction->state_ = Transaction::State::kPrepared;
+    transaction->changes_are_unknown_ = true;
     KeyLocker locker(locks_, transaction->owner_);
     const Status status = kv::from_rocksdb(
         prepared->GetWriteBatch()->GetWriteBatch()->Iterate(&locker));
