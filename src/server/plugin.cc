@@ -76,6 +76,8 @@ using basalt::server::g_system_variables;
 using basalt::server::init;
 using basalt::server::storage_engine;
 
+// The declaration macros set no visibility.
+#pragma GCC visibility push(default)
 maria_declare_plugin(rocksdb)
 {
   MYSQL_STORAGE_ENGINE_PLUGIN,
@@ -93,3 +95,4 @@ maria_declare_plugin(rocksdb)
   MariaDB_PLUGIN_MATURITY_GAMMA,
 }
 maria_declare_plugin_end;
+#pragma GCC visibility pop
