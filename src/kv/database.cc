@@ -178,16 +178,19 @@ RangeSize Database::estimate(FamilyId family, const KeyRange& range) {
   return result;
 }
 
-double Database::average_entry_bytes(FamilyId family) {
-  std::uint64_t live_bytes = 0;
+double Database::expansion(FamilyId family, const KeyRange& range) {
   rdb::TablePropertiesCollection files;
-  if (!db_->GetPropertiesOfAllTables(family_handle(family), &files).ok()) return 0;
-  std::uint64_t entries = 0;
+  const rdb::Range bounds = range_of(range);
+  const rdb::Status status = db_->GetBaseDB()->GetPropertiesOfTablesInRange(
+      family_handle(family), &bounds, 1, &files);
+  if (!status.ok()) return 1;
+  double raw_bytes = 0;
+  double stored_bytes = 0;
   for (const auto& [name, properties] : files) {
-    live_bytes += properties->data_size + properties->index_size + properties->filter_size;
-    entries += properties->num_entries;
+    raw_bytes += static_cast<double>(properties->raw_key_size + properties->raw_value_size);
+    stored_bytes += static_cast<double>(properties->data_size);
   }
-  return entries == 0 ? 0 : static_cast<double>(live_bytes) / static_cast<double>(entries);
+  return stored_bytes > 0 ? raw_bytes / stored_bytes : 1;
 }
 
 Status Database::create_checkpoint(const std::string& directory) {

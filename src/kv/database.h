@@ -160,8 +160,9 @@ class Database {
   // once, the rest as compaction comes by. Not for ranges that are still in use.
   Status reclaim(FamilyId family, const KeyRange& range);
   RangeSize estimate(FamilyId family, const KeyRange& range);
-  // Average stored (compressed) bytes per entry over the family's files; zero if unknown.
-  double average_entry_bytes(FamilyId family);
+  // How many bytes of keys and values a stored byte holds, in the files that overlap the range;
+  // 1 if there are none.
+  double expansion(FamilyId family, const KeyRange& range);
   // A consistent copy of the whole database as hard links, in a directory that must not exist.
   Status create_checkpoint(const std::string& directory);
   // RocksDB's text properties ("rocksdb.stats", ...); empty if unknown.

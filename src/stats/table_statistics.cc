@@ -13,6 +13,8 @@ constexpr std::int64_t kRefreshIntervalMs = 1000;
 // Up to here a range is counted, beyond it is estimated.
 constexpr std::uint64_t kExactCountMax = 64;
 constexpr std::uint64_t kEntriesBetweenChecks = 1024;
+// Rows read at each end of a table to learn how large they are.
+constexpr std::uint64_t kRowsSampled = 64;
 
 std::int64_t now_ms() {
   using std::chrono::duration_cast;
@@ -38,6 +40,31 @@ kv::KeyRange TableStatistics::range_of(std::size_t index_number) const {
   return range;
 }
 
+// The bytes that the rows take, uncompressed, divided by the size of some of them.
+std::uint64_t TableStatistics::guess_rows(const kv::RangeSize& size) {
+  const kv::FamilyId family = table_->indexes[0].family;
+  const kv::KeyRange range = range_of(0);
+  std::uint64_t sampled = 0;
+  std::uint64_t sampled_bytes = 0;
+  const auto sample = [&](const kv::Iterator& row) {
+    ++sampled;
+    sampled_bytes += row.key().size() + row.value().size();
+  };
+  kv::Iterator iterator = database_.new_iterator(family, {}, range);
+  for (iterator.seek_to_first(); iterator.is_valid() && sampled < kRowsSampled; iterator.next()) {
+    sample(iterator);
+  }
+  if (sampled < kRowsSampled) return sampled;
+  for (iterator.seek_to_last(); iterator.is_valid() && sampled < 2 * kRowsSampled;
+       iterator.previous()) {
+    sample(iterator);
+  }
+  const double row_bytes = static_cast<double>(sampled_bytes) / static_cast<double>(sampled);
+  const double stored_bytes =
+      static_cast<double>(size.bytes) * database_.expansion(family, range);
+  return size.memtable_entries + static_cast<std::uint64_t>(stored_bytes / row_bytes);
+}
+
 void TableStatistics::refresh() {
   const std::lock_guard guard(mutex_);
   std::uint64_t index_bytes = 0;
@@ -54,15 +81,7 @@ void TableStatistics::refresh() {
   index_bytes_ = index_bytes;
   if (!exact_rows_known_) {
     // First look since the start: what analyze() counted, or what the files suggest.
-    std::uint64_t entries = analyzed_[0].entries;
-    if (entries == 0) {
-      const double entry_bytes = database_.average_entry_bytes(table_->indexes[0].family);
-      entries = rows.memtable_entries;
-      if (entry_bytes > 0) {
-        entries += static_cast<std::uint64_t>(static_cast<double>(rows.bytes) / entry_bytes);
-      }
-    }
-    base_rows_ = entries;
+    base_rows_ = analyzed_[0].entries > 0 ? analyzed_[0].entries : guess_rows(rows);
     exact_rows_known_ = true;
   }
   refreshed_at_ms_ = now_ms();

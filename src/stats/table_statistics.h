@@ -58,6 +58,7 @@ class TableStatistics {
   kv::KeyRange range_of(std::size_t index_number) const;
   std::uint64_t estimate_entries(std::size_t index_number, const kv::KeyRange& range,
                                  std::uint64_t index_entries);
+  std::uint64_t guess_rows(const kv::RangeSize& size);
   void refresh();
 
   kv::Database& database_;

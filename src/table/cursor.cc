@@ -253,8 +253,17 @@ Status Cursor::settle_secondary(std::uint8_t* record, Settled& settled) {
   const codec::SecondaryCodec& codec = table_.secondary(index_number_);
   if (filter_ != nullptr) {
     settled = Settled::kFound;
-    BASALT_TRY(check_filter(record, settled));
+    BASALT_TRY(check_filter(iterator_->key(), iterator_->value(), record, settled));
     if (settled != Settled::kFound) return Status::ok();
+  }
+  if (!settings_.lock && transaction_->may_read_behind_own_changes()) {
+    BASALT_TRY(codec.primary_key_of(iterator_->key(), iterator_->value(), current_primary_key_));
+    bool hidden = false;
+    BASALT_TRY(is_entry_hidden(iterator_->key(), hidden));
+    if (hidden) {
+      settled = Settled::kPass;
+      return Status::ok();
+    }
   }
   if (!visits_row_) {
     settled = Settled::kFound;
@@ -286,9 +295,9 @@ Status Cursor::settle_secondary(std::uint8_t* record, Settled& settled) {
   return Status::ok();
 }
 
-Status Cursor::check_filter(std::uint8_t* record, Settled& settled) {
-  BASALT_TRY(table_.secondary(index_number_)
-                 .read(iterator_->key(), iterator_->value(), filter_plan_, record));
+Status Cursor::check_filter(std::string_view key, std::string_view value, std::uint8_t* record,
+                            Settled& settled) {
+  BASALT_TRY(table_.secondary(index_number_).read(key, value, filter_plan_, record));
   switch (filter_->check()) {
     case EntryFilter::Verdict::kAccept:
       settled = Settled::kFound;
@@ -315,6 +324,30 @@ Status Cursor::lock_row(bool& skipped) {
       transaction_->lock(current_primary_key_, *settings_.lock, policy, &took_lock_);
   skipped = settings_.skip_locked && status.is(ErrorCode::kLockTimeout);
   return skipped ? Status::ok() : std::move(status);
+}
+
+// Whether an entry belongs to a version of the row current_primary_key_ that the transaction's own
+// change has replaced. The change itself may have removed another entry: that of a version which
+// was committed after our snapshot.
+Status Cursor::is_entry_hidden(std::string_view entry_key, bool& hidden) {
+  hidden = false;
+  switch (transaction_->own_version(table_.family(0), current_primary_key_, own_row_)) {
+    case txn::Transaction::OwnVersion::kNone:
+      return Status::ok();
+    case txn::Transaction::OwnVersion::kRemoved:
+      hidden = true;
+      return Status::ok();
+    case txn::Transaction::OwnVersion::kPut:
+      break;
+  }
+  own_record_.resize(table_.layout().record_length);
+  const codec::ReadPlan all =
+      table_.primary().plan(codec::ColumnSet(table_.layout().columns.size(), true));
+  BASALT_TRY(table_.primary().read(current_primary_key_, own_row_, all, own_record_.data()));
+  table_.secondary(index_number_)
+      .make_entry(own_record_.data(), current_primary_key_, own_key_, own_value_);
+  hidden = own_key_ != entry_key;
+  return Status::ok();
 }
 
 Status Cursor::is_entry_current(std::string_view key, bool& current) {
@@ -365,6 +398,19 @@ Status Cursor::find_unique(std::string_view key, std::uint8_t* record, bool& fou
   while (true) {
     BASALT_TRY(transaction_->get(table_.family(index_number_), key, view(), entry_value_, found));
     if (!found) return Status::ok();
+    if (filter_ != nullptr) {
+      Settled settled = Settled::kFound;
+      BASALT_TRY(check_filter(key, entry_value_.view(), record, settled));
+      found = settled == Settled::kFound;
+      if (!found) return Status::ok();
+    }
+    if (!settings_.lock && transaction_->may_read_behind_own_changes()) {
+      BASALT_TRY(codec.primary_key_of(key, entry_value_.view(), current_primary_key_));
+      bool hidden = false;
+      BASALT_TRY(is_entry_hidden(key, hidden));
+      found = !hidden;
+      if (hidden) return Status::ok();
+    }
     if (!visits_row_) return codec.read(key, entry_value_.view(), entry_plan_, record);
     BASALT_TRY(codec.primary_key_of(key, entry_value_.view(), current_primary_key_));
     primary_key_known_ = true;

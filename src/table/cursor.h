@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "codec/layout.h"
@@ -121,8 +122,10 @@ class Cursor {
   Status settle_here(std::uint8_t* record, Settled& settled);
   Status settle_primary(std::uint8_t* record, Settled& settled);
   Status settle_secondary(std::uint8_t* record, Settled& settled);
-  Status check_filter(std::uint8_t* record, Settled& settled);
+  Status check_filter(std::string_view key, std::string_view value, std::uint8_t* record,
+                      Settled& settled);
   Status lock_row(bool& skipped);
+  Status is_entry_hidden(std::string_view entry_key, bool& hidden);
   Status is_entry_current(std::string_view key, bool& current);
   Status fetch_row(std::uint8_t* record, bool& found);
   Status read_row(std::uint8_t* record, bool& found);
@@ -151,7 +154,10 @@ class Cursor {
   std::string current_primary_key_;
   bool primary_key_known_ = false;
   bool took_lock_ = false;
-  std::string entry_key_;
+  std::string own_row_;
+  std::string own_key_;
+  std::string own_value_;
+  std::vector<std::uint8_t> own_record_;
   kv::PinnedValue row_;
   kv::PinnedValue entry_value_;
 };

@@ -14,11 +14,11 @@ namespace basalt::txn {
 //             Whoever changes a row holds its exclusive lock until the change is committed, so a
 //             reader that has the lock and finds here that nothing happened to the row since its
 //             iterator was made may trust the iterator and need not read the row again.
-// How         Keys fall into buckets by hash. A bucket holds the sequence number after the last
-//             commit that changed one of its keys, or kUncommitted. Two keys in one bucket make
-//             the answer "maybe changed", never a wrong "unchanged".
-// Threads     Safe from any thread. Buckets are written while the row's exclusive lock is held and
-//             read after a lock was granted; the lock manager's latches order the two.
+// How         Keys fall into buckets by hash. A bucket counts the changes of its keys whose
+//             transactions have not ended, and holds the greatest sequence number at which one
+//             ended. Two keys in one bucket make the answer "maybe changed", never a wrong
+//             "unchanged".
+// Threads     Safe from any thread.
 class ChangeTracker {
  public:
   static constexpr std::size_t kBuckets = std::size_t{1} << 16;
@@ -27,29 +27,41 @@ class ChangeTracker {
     return std::hash<std::string_view>()(key) % kBuckets;
   }
 
-  // The row changed, in a transaction that has not ended.
+  // A row changed, in a transaction that has not ended. To be matched by one note_end().
   void note_change(std::size_t bucket) {
-    sequences_[bucket].store(kUncommitted, std::memory_order_relaxed);
+    buckets_[bucket].open_changes.fetch_add(1, std::memory_order_relaxed);
   }
-  // The transaction has ended; `sequence` is the database's newest, after it.
+  // The transaction has ended; `sequence` is the database's newest, after it. To be called before
+  // the row's lock is released.
   void note_end(std::size_t bucket, std::uint64_t sequence) {
-    sequences_[bucket].store(sequence, std::memory_order_relaxed);
+    raise(buckets_[bucket].ended_at, sequence);
+    buckets_[bucket].open_changes.fetch_sub(1, std::memory_order_release);
   }
   // A transaction has ended whose rows are not known.
   void note_end_of_unknown(std::uint64_t sequence) {
-    for (std::atomic<std::uint64_t>& bucket : sequences_) {
-      bucket.store(sequence, std::memory_order_relaxed);
-    }
+    for (Bucket& bucket : buckets_) raise(bucket.ended_at, sequence);
   }
 
   bool is_unchanged_since(std::string_view key, std::uint64_t sequence) const {
-    return sequences_[bucket_of(key)].load(std::memory_order_relaxed) <= sequence;
+    const Bucket& bucket = buckets_[bucket_of(key)];
+    return bucket.open_changes.load(std::memory_order_acquire) == 0 &&
+           bucket.ended_at.load(std::memory_order_relaxed) <= sequence;
   }
 
  private:
-  static constexpr std::uint64_t kUncommitted = UINT64_MAX;
+  struct Bucket {
+    std::atomic<std::uint64_t> open_changes{0};
+    std::atomic<std::uint64_t> ended_at{0};
+  };
 
-  std::array<std::atomic<std::uint64_t>, kBuckets> sequences_{};
+  static void raise(std::atomic<std::uint64_t>& target, std::uint64_t value) {
+    std::uint64_t current = target.load(std::memory_order_relaxed);
+    while (current < value &&
+           !target.compare_exchange_weak(current, value, std::memory_order_relaxed)) {
+    }
+  }
+
+  std::array<Bucket, kBuckets> buckets_{};
 };
 
 }  // namespace basalt::txn

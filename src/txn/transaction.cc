@@ -101,10 +101,11 @@ Status Transaction::release_savepoint(std::size_t number) {
   if (number == 0 || number > savepoints_) {
     return Status(ErrorCode::kInvalidArgument, "no such savepoint");
   }
-  for (; savepoints_ >= number; --savepoints_) {
-    if (has_writes_) BASALT_TRY(from_rocksdb(writes_->PopSavePoint()));
-  }
-  return Status::ok();
+  // RocksDB keeps a stack. One below the top, whose name the session gave to a newer savepoint
+  // perhaps, stays there unused until an older one is returned to or the transaction ends.
+  if (number < savepoints_) return Status::ok();
+  --savepoints_;
+  return has_writes_ ? from_rocksdb(writes_->PopSavePoint()) : Status::ok();
 }
 
 // ---- reads
@@ -141,6 +142,19 @@ Status Transaction::get(kv::FamilyId family, std::string_view key, const kv::Rea
       database.family_handle(family), slice_of(key), &value.slice());
   found = status.ok();
   return status.IsNotFound() ? Status::ok() : from_rocksdb(status);
+}
+
+Transaction::OwnVersion Transaction::own_version(kv::FamilyId family, std::string_view key,
+                                                 std::string& value) {
+  if (!has_writes_) return OwnVersion::kNone;
+  const std::unique_ptr<rdb::WBWIIterator> iterator(
+      writes_->GetWriteBatch()->NewIterator(manager_.database().family_handle(family)));
+  iterator->Seek(slice_of(key));
+  if (!iterator->Valid() || iterator->Entry().key != slice_of(key)) return OwnVersion::kNone;
+  const rdb::WriteEntry entry = iterator->Entry();
+  if (entry.type != rdb::kPutRecord) return OwnVersion::kRemoved;
+  value.assign(entry.value.data(), entry.value.size());
+  return OwnVersion::kPut;
 }
 
 kv::Iterator Transaction::new_iterator(kv::FamilyId family, const kv::ReadView& view,

@@ -59,7 +59,7 @@ class Transaction {
   std::size_t set_savepoint();
   // Undoes what came after the savepoint, which stays; later ones are gone. Locks stay.
   Status rollback_to_savepoint(std::size_t number);
-  // Forgets the savepoint and later ones; changes stay.
+  // The savepoint will not be used again; changes and other savepoints stay.
   Status release_savepoint(std::size_t number);
 
   // ---- reads
@@ -73,6 +73,15 @@ class Transaction {
   // Reads one key, own changes included.
   Status get(kv::FamilyId family, std::string_view key, const kv::ReadView& view,
              kv::PinnedValue& value, bool& found);
+  // What this transaction did to a key.
+  enum class OwnVersion : std::uint8_t { kNone, kPut, kRemoved };
+  // `value` is set for kPut.
+  OwnVersion own_version(kv::FamilyId family, std::string_view key, std::string& value);
+  // Whether a consistent read may meet index entries of row versions that are older than the ones
+  // this transaction locked and changed: others committed in between.
+  bool may_read_behind_own_changes() const {
+    return has_writes_ && transaction_snapshot_ != nullptr;
+  }
   // Own changes made so far are included, later ones need not be.
   kv::Iterator new_iterator(kv::FamilyId family, const kv::ReadView& view, kv::KeyRange range);
 

@@ -42,13 +42,20 @@ std::uint32_t space_weight(const CHARSET_INFO* charset) {
 codec::Collation::Traits traits_of(const CHARSET_INFO* charset) {
   codec::Collation::Traits traits{};
   traits.id = static_cast<std::uint16_t>(charset->number);
+  if (charset->mbminlen == 2) traits.space = std::string_view("\0 ", 2);
+  if (charset->mbminlen == 4) traits.space = std::string_view("\0\0\0 ", 4);
+  if (!CollationRegistry::is_indexable(charset)) {
+    // Never part of a key: only the bytes matter.
+    traits.weight_width = 1;
+    traits.space_weight = 0x20;
+    traits.bytes_are_weights = true;
+    return traits;
+  }
   traits.weight_width = weight_width(charset);
   traits.space_weight = space_weight(charset);
   traits.pads_with_space =
       charset != &my_charset_bin && (charset->state & MY_CS_NOPAD) == 0;
   traits.bytes_are_weights = is_bytewise(charset);
-  if (charset->mbminlen == 2) traits.space = std::string_view("\0 ", 2);
-  if (charset->mbminlen == 4) traits.space = std::string_view("\0\0\0 ", 4);
   return traits;
 }
 

@@ -100,7 +100,9 @@ double ha_rocksdb::read_time(uint index, uint ranges, ha_rows rows) noexcept {
   return ranges + static_cast<double>(rows) / kRowsPerBlock;
 }
 
-bool ha_rocksdb::get_error_message(int, String* text) noexcept {
+bool ha_rocksdb::get_error_message(int error, String* text) noexcept {
+  // The server has texts for its own errors.
+  if (error <= HA_ERR_LAST) return false;
   text->append(error_text_.data(), error_text_.size());
   return false;
 }

@@ -65,9 +65,10 @@ def show(results: Results) -> None:
         for one in group:
             _add(table, one.title, one.seconds, _seconds, one.is_same)
     ui.console.print(table)
-    ui.info("\nTimes: the median of three runs with warm caches (changes: one run), client included.\n"
-            "Sizes: bytes allocated on disk after purge, a clean restart, and until all background\n"
-            "work has ended; nothing was optimised by hand. InnoDB's log has a fixed size.\n")
+    ui.info("\nTimes: the median of three runs with warm caches (changes: one run), client\n"
+            "included. Sizes: bytes allocated on disk after purge, a clean restart, and the end\n"
+            "of all background work; nothing was optimised by hand. InnoDB's log has a\n"
+            "fixed size.\n")
     _show_verdict(results)
 
 

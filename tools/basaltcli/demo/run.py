@@ -68,8 +68,8 @@ def _start_afresh(settings: Settings, server: Server) -> None:
     shutil.rmtree(settings.directory, ignore_errors=True)
     with ui.progress("Starting a private server with a new data directory"):
         server.start()
-    ui.info(f"MariaDB {server.release.version} with InnoDB and ROCKSDB; binary log on, every commit "
-            "synced to disk")
+    ui.info(f"MariaDB {server.release.version} with InnoDB and ROCKSDB; binary log on, every "
+            "commit synced to disk")
 
 
 @contextmanager

@@ -1,0 +1,143 @@
+"""Workloads that lead to the engine's failpoints, as steps that are atomic each.
+
+A scenario's steps run in order on one connection. After a crash in step k + 1 the data must be as
+after step k or as after step k + 1; what those states are, a run without a crash has told.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+DATABASE = "crash"
+_DML = ("txn.", "server.")
+_DDL = ("catalog.",)
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """`setup` and the steps are statements in the database `crash`.
+
+    `points` are beginnings of the names of failpoints that the steps may visit. `decided` says
+    for beginnings of names whether the step that dies there must be found done or undone; for
+    others either will do. `ddl_verb` is how a DDL statement of the steps begins in the binary
+    log, if whether it is there must agree with the tables.
+    """
+
+    name: str
+    points: tuple[str, ...]
+    steps: tuple[tuple[str, ...], ...]
+    setup: tuple[str, ...] = ()
+    has_binlog: bool = True
+    decided: tuple[tuple[str, bool], ...] = ()
+    ddl_verb: str = ""
+    replays_binlog: bool = False
+    waits_for_death: bool = False
+
+
+_TABLES = (
+    "CREATE TABLE a (id INT AUTO_INCREMENT PRIMARY KEY, u INT, k INT, s VARCHAR(50), "
+    "UNIQUE KEY u (u), KEY k (k)) ENGINE=ROCKSDB",
+    "CREATE TABLE b (id INT PRIMARY KEY, v VARCHAR(50) CHARACTER SET utf8mb4, d DATETIME(3), "
+    "KEY v (v DESC), KEY d (d, v)) ENGINE=ROCKSDB",
+    "INSERT INTO a (u, k, s) SELECT seq, seq DIV 3, REPEAT(CHAR(65 + seq MOD 26), seq) "
+    "FROM seq_1_to_40",
+    "INSERT INTO b SELECT seq, CONCAT('v', seq), '2024-02-29 12:00:00.125' + INTERVAL seq DAY "
+    "FROM seq_1_to_40",
+)
+_INNODB = (
+    "CREATE TABLE i (id INT PRIMARY KEY, v INT) ENGINE=InnoDB",
+    "INSERT INTO i SELECT seq, seq FROM seq_1_to_10",
+)
+_HIDDEN_KEY = (
+    "CREATE TABLE h (v INT, w VARCHAR(20), KEY w (w)) ENGINE=ROCKSDB",
+    "INSERT INTO h SELECT seq, CONCAT('w', seq MOD 5) FROM seq_1_to_20",
+)
+
+_CHANGES = (
+    "INSERT INTO a (u, k, s) VALUES (1001, 7, 'new'), (NULL, 7, 'null'), (1002, 8, 'new')",
+    "UPDATE a SET u = u + 500, k = k + 1 WHERE id BETWEEN 5 AND 15",
+    "SAVEPOINT one",
+    "DELETE FROM a",
+    "ROLLBACK TO SAVEPOINT one",
+    "DELETE FROM a WHERE id IN (20, 21)",
+    "INSERT INTO a (id, u, k, s) VALUES (20, 20, 6, 'again')",
+    "UPDATE b SET id = id + 1000, v = UPPER(v) WHERE id > 35",
+    "REPLACE INTO b VALUES (3, 'replaced', NULL)",
+    "INSERT INTO b VALUES (4, 'x', NULL) ON DUPLICATE KEY UPDATE v = 'updated'",
+)
+_TRANSACTION = ("BEGIN", *_CHANGES, "COMMIT")
+_AUTOCOMMIT = (
+    ("INSERT INTO a (u, k, s) VALUES (2001, 1, 'auto'), (2002, 2, 'auto')",),
+    ("UPDATE a SET k = k + 1, u = u + 100",),
+    ("DELETE FROM b WHERE id MOD 3 = 0",),
+    ("REPLACE INTO b VALUES (1, 'r', NULL), (500, 's', NULL)",),
+)
+_TWO_PHASE = (("txn.prepare", False), ("server.commit_ordered", True), ("txn.commit", True))
+_ONE_PHASE = (("txn.commit.before_write", False), ("txn.commit.after_write", True))
+_XA = ("XA START 'x'", *(change for change in _CHANGES if "SAVEPOINT" not in change
+                         and change != "DELETE FROM a"), "XA END 'x'", "XA PREPARE 'x'")
+
+SCENARIOS = (
+    Scenario("transaction with binary log", _DML, (_TRANSACTION,), _TABLES,
+             decided=_TWO_PHASE, replays_binlog=True),
+    Scenario("transaction without binary log", ("txn.commit",), (_TRANSACTION,), _TABLES,
+             has_binlog=False, decided=_ONE_PHASE),
+    Scenario("autocommit with binary log", _DML, _AUTOCOMMIT, _TABLES,
+             decided=_TWO_PHASE, replays_binlog=True),
+    Scenario("autocommit without binary log", ("txn.commit",), _AUTOCOMMIT, _TABLES,
+             has_binlog=False, decided=_ONE_PHASE),
+    Scenario("two engines with binary log", _DML,
+             (("BEGIN", "UPDATE i SET v = v + 1", *_CHANGES, "COMMIT"),), (*_TABLES, *_INNODB),
+             decided=_TWO_PHASE, replays_binlog=True),
+    # Up to the decision only. Later, recovery without binary log rolls back whatever is still
+    # prepared, without a look at its tc.log (sql/handler.cc, xarecover_handlerton): the engine
+    # that has committed by then stands alone.
+    Scenario("two engines without binary log", ("txn.prepare", "server."),
+             (("BEGIN", "UPDATE i SET v = v + 1", *_CHANGES, "COMMIT"),), (*_TABLES, *_INNODB),
+             has_binlog=False),
+    Scenario("table without primary key", _DML,
+             (("INSERT INTO h VALUES (100, 'n'), (101, 'n')",), ("DELETE FROM h WHERE v < 5",),
+              ("UPDATE h SET w = 'u' WHERE v < 10",)), _HIDDEN_KEY, decided=_TWO_PHASE),
+    Scenario("XA with binary log", _DML, (_XA, ("XA COMMIT 'x'",)), _TABLES,
+             decided=(("txn.prepare.before_write", False), ("txn.prepare.after_write", True))),
+    Scenario("XA without binary log", _DML, (_XA, ("XA COMMIT 'x'",)), _TABLES, has_binlog=False,
+             decided=(("txn.prepare.before_write", False), ("txn.prepare.after_write", True),
+                      ("txn.commit.after_write", True))),
+    Scenario("XA rolled back", _DML, (_XA, ("XA ROLLBACK 'x'",)), _TABLES, has_binlog=False),
+    Scenario("CREATE TABLE", _DDL,
+             (("CREATE TABLE n (id INT PRIMARY KEY, v INT, KEY (v)) ENGINE=ROCKSDB",),
+              ("INSERT INTO n VALUES (1, 1)",)), ddl_verb="CREATE TABLE"),
+    # No comparison with the binary log: the server's DDL log undoes the statement even when the
+    # binary log has it already, for InnoDB as for us.
+    Scenario("CREATE TABLE SELECT", (*_DDL, *_DML),
+             (("CREATE TABLE n (id INT PRIMARY KEY, KEY (v)) ENGINE=ROCKSDB "
+               "SELECT seq AS id, seq * 2 AS v FROM seq_1_to_50",),)),
+    Scenario("DROP TABLE", _DDL, (("DROP TABLE a",), (_TABLES[0],)), _TABLES),
+    Scenario("RENAME TABLE", _DDL, (("RENAME TABLE a TO c",), ("INSERT INTO c (u) VALUES (-1)",)),
+             _TABLES, ddl_verb="RENAME TABLE"),
+    Scenario("RENAME TABLE, a swap", _DDL, (("RENAME TABLE a TO c, b TO a, c TO b",),), _TABLES,
+             ddl_verb="RENAME TABLE"),
+    Scenario("TRUNCATE TABLE", _DDL,
+             (("TRUNCATE TABLE a",), ("INSERT INTO a (id, u) VALUES (1, 1)",)), _TABLES,
+             decided=(("catalog.truncate.before_write", False),
+                      ("catalog.truncate.after_write", True))),
+    Scenario("ALTER TABLE by copy", (*_DDL, *_DML),
+             (("ALTER TABLE a ADD COLUMN z INT DEFAULT 7, ADD KEY z (z, k), ALGORITHM=COPY",),
+              ("UPDATE a SET z = k",)), _TABLES, ddl_verb="ALTER TABLE"),
+    Scenario("ALTER TABLE to this engine", (*_DDL, *_DML),
+             (("ALTER TABLE i ENGINE=ROCKSDB",),), _INNODB, ddl_verb="ALTER TABLE"),
+    Scenario("ALTER TABLE to another engine", (*_DDL, *_DML),
+             (("ALTER TABLE a ENGINE=InnoDB",),), _TABLES, ddl_verb="ALTER TABLE"),
+    Scenario("reclaiming after DROP TABLE", ("maintenance.",), (("DROP TABLE a",),), _TABLES,
+             decided=(("maintenance.", True),), waits_for_death=True),
+    Scenario("reclaiming after TRUNCATE TABLE", ("maintenance.",), (("TRUNCATE TABLE a",),),
+             _TABLES, decided=(("maintenance.", True),), waits_for_death=True),
+)
+
+# The server makes these atomic by table only: each table is there wholly or not at all.
+PIECEWISE = (
+    Scenario("DROP TABLE, several", _DDL, (("DROP TABLE a, b, h",),), (*_TABLES, *_HIDDEN_KEY)),
+    Scenario("DROP DATABASE", _DDL, (("DROP DATABASE crash",),), (*_TABLES, *_HIDDEN_KEY)),
+    Scenario("CREATE OR REPLACE TABLE", _DDL,
+             (("CREATE OR REPLACE TABLE a (id INT PRIMARY KEY) ENGINE=ROCKSDB",),), _TABLES),
+)

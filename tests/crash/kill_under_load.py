@@ -1,0 +1,207 @@
+#!/usr/bin/python3
+"""Kills the server under load, again and again: nothing acknowledged is lost, nothing is halved.
+
+Usage: tests/crash/kill_under_load.py [--rounds N] [--seconds S] [--threads T] [--sysbench]
+
+Each round runs T clients (updates of indexed and of plain columns, delete and insert, inserts;
+several changes per transaction, both isolation levels), ends mariadbd with SIGKILL at a random
+moment, starts it again on the same data and demands:
+
+  - it starts, and no transaction stays prepared
+  - CHECK TABLE of every table is clean
+  - every acknowledged commit is there, no other but those in doubt, each wholly (_journal.py)
+  - the binary log, replayed into InnoDB tables, gives the same rows (support/binlog.py)
+
+The binary log and the engine's log are synced. With --sysbench, Debian's sysbench runs
+oltp_write_only with T threads beside a few journal clients. The last line says PASSED or FAILED;
+a failed run keeps its files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in ("tools", "tests")]
+
+from rich.console import Console
+from rich.table import Table
+
+import _load
+from _journal import Fate, Verdict
+from _load import Load
+from _sysbench import DATABASE as SYSBENCH_DATABASE
+from _sysbench import Sysbench
+from basaltcli.errors import BasaltError
+from support import checks, workspace
+from support.binlog import BinlogReplay
+from support.workspace import Workspace
+
+OPTIONS = ("--log-bin=binlog", "--sync-binlog=1", "--binlog-format=ROW", "--server-id=1",
+           "--innodb-flush-log-at-trx-commit=1", "--loose-rocksdb-flush-log-at-trx-commit=1",
+           "--loose-rocksdb-write-buffer-size=4M", "--max-connections=100")
+JOURNAL_CLIENTS_BESIDE_SYSBENCH = 4
+
+
+@dataclass
+class Round:
+    """What one round came to."""
+
+    number: int
+    seconds: float = 0
+    commits: int = 0
+    restart: float = 0
+    verdict: Verdict = field(default_factory=Verdict)
+    replayed: int = 0
+    problems: list[str] = field(default_factory=list)
+
+
+class KillUnderLoad:
+    """The server, its load, and the checks after each crash."""
+
+    def __init__(self, work: Workspace, arguments: argparse.Namespace) -> None:
+        self._chance = random.Random(arguments.seed)
+        self._seconds: float = arguments.seconds
+        self._server = work.server("data", options=OPTIONS)
+        clients = JOURNAL_CLIENTS_BESIDE_SYSBENCH if arguments.sysbench else arguments.threads
+        self._load = Load(self._server, work.directory, arguments.tables, arguments.rows, clients)
+        self._sysbench: Sysbench | None = None
+        databases = [_load.DATABASE]
+        if arguments.sysbench:
+            self._sysbench = Sysbench(self._server, work.directory / "sysbench.log",
+                                      arguments.sysbench_rows, arguments.threads)
+            databases.append(SYSBENCH_DATABASE)
+        self._replay = BinlogReplay(self._server, databases)
+
+    def prepare(self) -> None:
+        """Starts the server and makes the tables."""
+        self._server.start()
+        self._load.create_tables()
+        if self._sysbench is not None:
+            self._sysbench.create_tables()
+        self._replay.create_copies()
+
+    def round(self, number: int) -> Round:
+        """Load, crash, restart, checks."""
+        result = Round(number)
+        before, replayed = self._load.acknowledged(), self._replay.transactions
+        self._crash(result)
+        result.commits = self._load.acknowledged() - before
+        log_size = self._server.log.stat().st_size
+        started = time.monotonic()
+        self._server.start()
+        result.restart = time.monotonic() - started
+        self._check(result, log_size)
+        result.replayed = self._replay.transactions - replayed
+        return result
+
+    def _crash(self, result: Round) -> None:
+        self._load.start(self._chance.randrange(1 << 30))
+        if self._sysbench is not None:
+            self._sysbench.start()
+        started = time.monotonic()
+        time.sleep(self._seconds * self._chance.uniform(0.3, 1))
+        if self._server.pid() is None:
+            result.problems.append(f"mariadbd died by itself, see {self._server.log}")
+        if self._sysbench is not None and self._sysbench.ended_early():
+            result.problems.append(f"sysbench stopped with an error, see {self._sysbench.log}")
+        self._server.kill()
+        result.seconds = time.monotonic() - started
+        self._load.join()
+        if self._sysbench is not None:
+            result.problems += self._sysbench.join()
+        result.problems += self._load.errors
+        self._load.errors.clear()
+
+    def _check(self, result: Round, log_size: int) -> None:
+        prepared = self._server.query("XA RECOVER")
+        if prepared:
+            result.problems.append(f"transactions stay prepared: {prepared}")
+        result.problems += checks.check_tables(self._server)
+        result.verdict = self._load.judge()
+        result.problems += result.verdict.problems
+        result.problems += self._replay.catch_up()
+        result.problems += self._replay.compare()
+        result.problems += checks.engine_errors(self._server, log_size)
+
+    def finish(self) -> None:
+        self._server.stop()
+
+
+def show(rounds: list[Round]) -> None:
+    """One line per round."""
+    table = Table(box=None, pad_edge=False)
+    for name in ("round", "load s", "commits", "in doubt", "of them there", "restart s",
+                 "transactions replayed", "problems"):
+        table.add_column(name, justify="right")
+    in_doubt, there = 0, 0
+    for result in rounds:
+        doubts = result.verdict.fates[Fate.IN_DOUBT] - in_doubt
+        found = result.verdict.in_doubt_committed - there
+        in_doubt, there = in_doubt + doubts, there + found
+        table.add_row(str(result.number), f"{result.seconds:.1f}", str(result.commits),
+                      str(doubts), str(found), f"{result.restart:.1f}", str(result.replayed),
+                      str(len(result.problems)))
+    Console(soft_wrap=True, width=110).print(table)
+
+
+def run(work: Workspace, arguments: argparse.Namespace) -> bool:
+    """All rounds, up to the first that fails; True when none does."""
+    test = KillUnderLoad(work, arguments)
+    test.prepare()
+    rounds: list[Round] = []
+    for number in range(1, arguments.rounds + 1):
+        result = test.round(number)
+        rounds.append(result)
+        print(f"round {number}: killed after {result.seconds:.1f} s and {result.commits} commits, "
+              f"{len(result.problems)} problems", flush=True)
+        for problem in result.problems[:20]:
+            print(f"  {problem}", flush=True)
+        if result.problems:
+            break
+    show(rounds)
+    if rounds[-1].problems:
+        return False
+    test.finish()
+    return True
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rounds", type=int, default=2, help="crashes (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=5,
+                        help="longest load before a crash (default: %(default)s)")
+    parser.add_argument("--threads", type=int, default=16,
+                        help="clients (default: %(default)s)")
+    parser.add_argument("--tables", type=int, default=4, help="tables of the journal clients")
+    parser.add_argument("--rows", type=int, default=1000, help="rows in each of them")
+    parser.add_argument("--sysbench", action="store_true",
+                        help="load by sysbench oltp_write_only, beside "
+                             f"{JOURNAL_CLIENTS_BESIDE_SYSBENCH} journal clients")
+    parser.add_argument("--sysbench-rows", type=int, default=10000, help="rows in its tables")
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
+    workspace.add_arguments(parser)
+    return parser.parse_args()
+
+
+def main() -> int:
+    arguments = parse()
+    print(f"seed {arguments.seed}", flush=True)
+    try:
+        with Workspace("crash", workspace.settings_of(arguments)) as work:
+            passed = run(work, arguments)
+            if not passed:
+                work.keep()
+    except BasaltError as error:
+        print(f"error: {error.message}\nwhat to do: {error.remedy}")
+        passed = False
+    print("PASSED" if passed else "FAILED")
+    return 0 if passed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

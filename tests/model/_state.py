@@ -1,0 +1,266 @@
+"""The model: committed rows, what transactions see and hold, and what statements come to.
+
+Locks. A statement that meets another transaction's lock fails at once (lock wait timeout 0). The
+model keeps two sets of locks per transaction: those it certainly holds, and those it may hold,
+because what a range scan locks on its way depends on the plan. A certain conflict predicts the
+error; a possible one makes the outcome unknown, and such a statement is not run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from _schema import TABLES, Index, Row, Table, Weight
+
+Rows = dict[Weight, Row]
+Changes = dict[str, dict[Weight, Row | None]]
+LockKey = tuple[str, str, Weight]
+Locks = dict[LockKey, bool]  # True: exclusive
+
+
+class Unknown(Exception):
+    """The model cannot tell what the statement comes to."""
+
+
+class Timeout(Exception):
+    """Another transaction holds a lock that the statement needs; the argument is its key."""
+
+
+class Duplicate(Exception):
+    """A row with that value is there already."""
+
+    def __init__(self, index: str, row: Row) -> None:
+        super().__init__(index)
+        self.index = index
+        self.row = row
+
+
+@dataclass
+class Savepoint:
+    """The transaction's changes when it was set."""
+
+    name: str
+    takes_part: bool
+    own: Changes
+
+
+@dataclass(eq=False)
+class Transaction:
+    """A transaction of one connection."""
+
+    is_repeatable: bool
+    snapshot: dict[str, Rows] | None = None
+    own: Changes = field(default_factory=lambda: {table.name: {} for table in TABLES})
+    takes_part: bool = False  # whether a statement has used the engine
+    savepoints: list[Savepoint] = field(default_factory=list)
+    certain: Locks = field(default_factory=dict)
+    possible: Locks = field(default_factory=dict)
+
+    def set_savepoint(self, name: str) -> None:
+        self.savepoints = [each for each in self.savepoints if each.name != name]
+        self.savepoints.append(Savepoint(name, self.takes_part, copy_of(self.own)))
+
+    def roll_back_to(self, name: str) -> None:
+        """Undoes what came after the savepoint. Locks stay.
+
+        But an engine that took no part in the transaction yet when the savepoint was set is
+        rolled back wholly by the server: locks and snapshot go.
+        """
+        position = [each.name for each in self.savepoints].index(name)
+        del self.savepoints[position + 1:]
+        savepoint = self.savepoints[position]
+        self.own = copy_of(savepoint.own)
+        if not savepoint.takes_part:
+            self.takes_part = False
+            self.snapshot = None
+            self.certain, self.possible = {}, {}
+
+    def release(self, name: str) -> None:
+        del self.savepoints[[each.name for each in self.savepoints].index(name):]
+
+
+class Model:
+    """Committed rows, and the open transactions."""
+
+    def __init__(self) -> None:
+        self.committed: dict[str, Rows] = {table.name: {} for table in TABLES}
+        self.open: list[Transaction] = []
+
+    def begin(self, is_repeatable: bool) -> Transaction:
+        transaction = Transaction(is_repeatable)
+        self.open.append(transaction)
+        return transaction
+
+    def commit(self, transaction: Transaction) -> None:
+        for name, changes in transaction.own.items():
+            self.committed[name] = overlaid(self.committed[name], changes)
+        self.open.remove(transaction)
+
+    def roll_back(self, transaction: Transaction) -> None:
+        self.open.remove(transaction)
+
+    def open_snapshot(self, transaction: Transaction) -> None:
+        """Committed tables are replaced, never changed: keeping them is a snapshot."""
+        if transaction.is_repeatable and transaction.snapshot is None:
+            transaction.snapshot = dict(self.committed)
+
+    def consistent(self, transaction: Transaction, table: Table) -> Rows:
+        """What a read without locks sees; at REPEATABLE READ the first one takes the snapshot."""
+        self.open_snapshot(transaction)
+        base = (transaction.snapshot or self.committed)[table.name]
+        return overlaid(base, transaction.own[table.name])
+
+    def current(self, transaction: Transaction, table: Table) -> Rows:
+        """What a locking read sees, and what writes meet."""
+        return overlaid(self.committed[table.name], transaction.own[table.name])
+
+
+class Statement:
+    """A statement being tried on the model. accept() or refuse() ends it.
+
+    With `has_succeeded` it is known to have succeeded, so that no lock can have been in its way.
+    """
+
+    def __init__(self, model: Model, transaction: Transaction, table: Table,
+                 has_succeeded: bool = False) -> None:
+        self._has_succeeded = has_succeeded
+        self.model = model
+        self.transaction = transaction
+        self.table = table
+        self.rows = model.current(transaction, table)
+        self._changes = dict(transaction.own[table.name])
+        self._certain: Locks = {}
+        self._possible: Locks = {}
+
+    def accept(self) -> None:
+        """The statement succeeded."""
+        self.transaction.own[self.table.name] = self._changes
+        _merge(self.transaction.certain, self._certain)
+        self.refuse()
+
+    def refuse(self) -> None:
+        """The statement failed: its changes are undone, its locks may stay."""
+        _merge(self.transaction.possible, self._certain)
+        _merge(self.transaction.possible, self._possible)
+
+    # ---- locks
+
+    def lock(self, keys: Iterable[LockKey], exclusive: bool = True) -> None:
+        """Locks that the statement certainly takes, in whatever order."""
+        wanted = list(keys)
+        held = [key for key in wanted if self._is_held(key, exclusive, only_certain=True)]
+        for key in wanted:
+            if not held and self._is_held(key, exclusive, only_certain=False):
+                raise Unknown
+            _merge(self._possible if held else self._certain, {key: exclusive})
+        if held:
+            raise Timeout(held[0])
+
+    def may_lock(self, keys: Iterable[LockKey], exclusive: bool = True) -> None:
+        """Locks that the statement may try to take."""
+        for key in keys:
+            if self._is_held(key, exclusive, only_certain=False):
+                raise Unknown
+            _merge(self._possible, {key: exclusive})
+
+    def row_lock(self, key: Weight) -> LockKey:
+        return (self.table.name, "row", key)
+
+    def _is_held(self, key: LockKey, exclusive: bool, only_certain: bool) -> bool:
+        """Whether another transaction holds a lock in the way."""
+        if self._has_succeeded:
+            return False
+        for other in self.model.open:
+            locks = other.certain if only_certain else other.possible
+            if other is not self.transaction and key in locks and (exclusive or locks[key]):
+                return True
+        return False
+
+    # ---- rows
+
+    def insert(self, row: Row) -> None:
+        key = self.table.key(row)
+        if self.table.primary is not None:
+            self.lock([self.row_lock(key)])
+            if key in self.rows:
+                raise Duplicate("PRIMARY", self.rows[key])
+        for index in self.table.unique:
+            self._enter(index, row)
+        self._set(key, row)
+
+    def delete(self, row: Row) -> None:
+        key = self.table.key(row)
+        self.lock([self.row_lock(key)])
+        for index in self.table.unique:
+            value = self.table.unique_value(index, row)
+            if value is not None:
+                self.lock([(self.table.name, index.name, value)])
+        self._set(key, None)
+
+    def update(self, old: Row, new: Row) -> bool:
+        """False when the row stays as it is: then the server does not call the engine."""
+        if old == new:
+            return False
+        old_key, new_key = self.table.key(old), self.table.key(new)
+        self.lock([self.row_lock(old_key)])
+        if old_key != new_key:
+            self.lock([self.row_lock(new_key)])
+            if new_key in self.rows:
+                raise Duplicate("PRIMARY", self.rows[new_key])
+        for index in self.table.unique:
+            value = self.table.unique_value(index, old)
+            if value == self.table.unique_value(index, new):
+                continue
+            if value is not None:
+                self.lock([(self.table.name, index.name, value)])
+            self._enter(index, new)
+        if old_key != new_key:
+            self._set(old_key, None)
+        self._set(new_key, new)
+        return True
+
+    def _enter(self, index: Index, row: Row) -> None:
+        """The checks for a value that enters a unique index."""
+        value = self.table.unique_value(index, row)
+        if value is None:
+            return
+        self.lock([(self.table.name, index.name, value)])
+        for other in self.rows.values():
+            if self.table.unique_value(index, other) == value:
+                self.lock([self.row_lock(self.table.key(other))])
+                raise Duplicate(index.name, other)
+
+    def _set(self, key: Weight, row: Row | None) -> None:
+        self._changes[key] = row
+        if row is None:
+            self.rows.pop(key, None)
+        else:
+            self.rows[key] = row
+
+
+def overlaid(rows: Rows, changes: dict[Weight, Row | None]) -> Rows:
+    """Rows with changes on top; a new dictionary."""
+    result = dict(rows)
+    for key, row in changes.items():
+        if row is None:
+            result.pop(key, None)
+        else:
+            result[key] = row
+    return result
+
+
+def copy_of(changes: Changes) -> Changes:
+    return {name: dict(each) for name, each in changes.items()}
+
+
+def has_clash(table: Table, index: Index, rows: Rows) -> bool:
+    """Whether two rows have the same unique value: a snapshot under own changes can be so."""
+    values = [table.unique_value(index, row) for row in rows.values()]
+    known = [value for value in values if value is not None]
+    return len(known) != len(set(known))
+
+
+def _merge(locks: Locks, more: Locks) -> None:
+    for key, exclusive in more.items():
+        locks[key] = locks.get(key, False) or exclusive

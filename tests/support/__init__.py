@@ -1,0 +1,1 @@
+"""What the crash tests and the model tests share: workspaces, servers, checks."""

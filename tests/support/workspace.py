@@ -1,0 +1,102 @@
+"""A temporary directory with private servers in it, kept when a test fails.
+
+    with Workspace("crash", settings) as workspace:
+        server = workspace.server("data", options=["--log-bin=binlog"])
+        server.start()
+        ...
+
+The directory is removed when the block ends well. When it ends with an exception, or after
+`workspace.keep()`, it stays and its name is printed. Servers of the workspace never outlive it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from basaltcli import layout, server_release
+from basaltcli.server import Server
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Which plugin to test, and whether to keep the files of a run that passed."""
+
+    flavour: str
+    plugin_dir: Path
+    keep: bool
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options that all of these tests have in common."""
+    parser.add_argument("--flavour", default=os.environ.get("BASALT_FLAVOUR", "dev"),
+                        choices=layout.FLAVOURS, help="build to test (default: %(default)s)")
+    parser.add_argument("--plugin-dir", type=Path,
+                        help="directory of another ha_rocksdb.so to test instead")
+    parser.add_argument("--keep", action="store_true", help="keep the files of a passed run too")
+
+
+def settings_of(arguments: argparse.Namespace) -> Settings:
+    """The settings that add_arguments() asked for."""
+    plugin_dir = arguments.plugin_dir or layout.plugin_dir(arguments.flavour)
+    return Settings(arguments.flavour, plugin_dir, arguments.keep)
+
+
+class Workspace:
+    """See the module. The plugin is copied first, so that a build may go on beside the test."""
+
+    def __init__(self, name: str, settings: Settings) -> None:
+        self.settings = settings
+        self.directory = Path(tempfile.mkdtemp(prefix=f"basalt-{name}-"))
+        self.is_kept = settings.keep
+        self._servers: list[Server] = []
+        self._plugin_dir = self.directory / "plugin"
+        self._template = self.directory / "template"
+        if settings.plugin_dir.is_dir():
+            shutil.copytree(settings.plugin_dir, self._plugin_dir, symlinks=True)
+        self.release = server_release.ensure()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        for server in self._servers:
+            server.kill()
+        if kind is None and not self.is_kept:
+            shutil.rmtree(self.directory, ignore_errors=True)
+        else:
+            print(f"files kept: {self.directory} (logs *.log, data directories)", flush=True)
+
+    def keep(self) -> None:
+        """Lets the directory stay when the block ends."""
+        self.is_kept = True
+
+    def server(self, name: str, *, options: Sequence[str] = (),
+               environment: Mapping[str, str] | None = None) -> Server:
+        """A server with a data directory of its own, initialised and not started."""
+        server = Server(self.release, self.directory / name, self._plugin_dir,
+                        flavour=self.settings.flavour, options=options,
+                        environment=dict(environment or {}))
+        if not server.datadir.exists():
+            if not self._template.exists():
+                self._server_of(self._template).initialise()
+            shutil.copytree(self._template, server.datadir)
+        self._servers.append(server)
+        return server
+
+    def remove(self, server: Server) -> None:
+        """Forgets a server that is not running, with its data."""
+        self._servers.remove(server)
+        shutil.rmtree(server.datadir, ignore_errors=True)
+        shutil.rmtree(server.tmpdir, ignore_errors=True)
+
+    def _server_of(self, datadir: Path) -> Server:
+        return Server(self.release, datadir, self._plugin_dir, flavour=self.settings.flavour)
