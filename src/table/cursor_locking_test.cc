@@ -343,6 +343,24 @@ TEST_F(CursorLockingTest, AScanThatChangesItsRowsSeesEachOnce) {
   EXPECT_TRUE(store_.check().empty());
 }
 
+TEST_F(CursorLockingTest, AScanThatTurnsAroundAfterAWriteAheadGoesBack) {
+  must(a_.update(row_of(1), row_of(1)));
+  for (const bool is_locking : {false, true}) {
+    Cursor cursor(store_.table());
+    open(cursor, a_, test::kPrimary, is_locking ? locking() : ReadSettings());
+    must(cursor.seek(SeekMode::kFirstAtOrAfter, prefix(test::kPrimary, row_of(5)), record_.data(),
+                     found_));
+    must(a_.insert(row_of(is_locking ? 11 : 10)));
+    must(cursor.previous(record_.data(), found_));
+    ASSERT_TRUE(found_);
+    EXPECT_EQ(record_.row(), row_of(4));
+    must(a_.remove(row_of(is_locking ? 2 : 3)));
+    must(cursor.next(record_.data(), found_));
+    ASSERT_TRUE(found_);
+    EXPECT_EQ(record_.row(), row_of(5));
+  }
+}
+
 // Accepts even ids; ends the range at `end`.
 class EvenIds final : public EntryFilter {
  public:

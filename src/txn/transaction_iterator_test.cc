@@ -153,19 +153,6 @@ TEST_F(TransactionIteratorTest, AScanThatWritesVisitsEachUntouchedKeyOnceAndInOr
   }
 }
 
-TEST_F(TransactionIteratorTest, AStepBackAfterAWriteAheadGoesBack) {
-  auto writer = store_.begin();
-  for (const char* key : {"a", "b", "c"}) test::put(*writer, key, "v");
-  commit(*writer);
-  test::put(*writer, "a", "own");
-  kv::Iterator iterator = writer->new_iterator(test::kFamily, {}, {});
-  iterator.seek("b");
-  test::put(*writer, "d", "own");
-  iterator.previous();
-  ASSERT_TRUE(iterator.is_valid());
-  EXPECT_EQ(iterator.key(), "a");
-}
-
 TEST_F(TransactionIteratorTest, AnIteratorMayOutliveItsTransaction) {
   auto writer = store_.begin();
   test::put(*writer, "a", "v");

@@ -48,7 +48,6 @@ codec::Collation::Traits traits_of(const CHARSET_INFO* charset) {
     // Never part of a key: only the bytes matter.
     traits.weight_width = 1;
     traits.space_weight = 0x20;
-    traits.bytes_are_weights = true;
     return traits;
   }
   traits.weight_width = weight_width(charset);
