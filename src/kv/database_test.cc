@@ -224,12 +224,15 @@ TEST_F(DatabaseTest, AnEstimateGrowsWithTheRangeInFilesAndInMemory) {
   EXPECT_EQ(database_->estimate(kDefaultFamily, {"a", "b"}).memtable_entries, 0u);
 }
 
-TEST_F(DatabaseTest, TheAverageEntryIsUnknownWithoutFilesAndNearTheTruthWithThem) {
-  EXPECT_EQ(database_->average_entry_bytes(kDefaultFamily), 0);
+TEST_F(DatabaseTest, TheExpansionTellsHowManyBytesAStoredByteHolds) {
+  EXPECT_EQ(database_->expansion(kDefaultFamily, {"a", "b"}), 1) << "nothing is in files";
   put_many("a", 5000, 100);
-  EXPECT_EQ(database_->average_entry_bytes(kDefaultFamily), 0);
   must(database_->flush());
-  EXPECT_NEAR(database_->average_entry_bytes(kDefaultFamily), 110, 20);
+  for (int i = 0; i < 5000; ++i) put(numbered("b", i), std::string(100, 'x'));
+  must(database_->flush());
+  EXPECT_NEAR(database_->expansion(kDefaultFamily, {"a", "b"}), 1, 0.2);
+  EXPECT_GT(database_->expansion(kDefaultFamily, {"b", "c"}), 3);
+  EXPECT_EQ(database_->expansion(kDefaultFamily, {"c", "d"}), 1);
 }
 
 TEST_F(DatabaseTest, AReclaimedRangeIsGoneAndItsNeighboursStay) {

@@ -115,7 +115,7 @@ Status Checker::report_index(std::size_t index_number, const Digest& found,
   BASALT_TRY(visit_rows(record, complete, compare));
   const std::string prefix = "index '" + table_.index(index_number).name + "'";
   if (wrong > 0) report(prefix + ": " + count_of(wrong, "rows have no entry or a wrong one"));
-  // Rows that do not decode have no entry to compare with: their entries are no damage of the index.
+  // Rows that do not decode have no entry to compare with: theirs are no damage of the index.
   const bool explained_by_rows = undecodable_rows_ > 0 && found.entries == rows_;
   if (undecodable > 0 || found.entries != rows_ || (wrong == 0 && !explained_by_rows)) {
     report(prefix + " has " + count_of(found.entries, "entries, of which ") +

@@ -90,6 +90,46 @@ TEST_F(CursorLockingTest, AConsistentReadSeesItsSnapshotThroughEveryIndex) {
   }
 }
 
+// The reader's snapshot has entries of the rows as they were, its own changes those of the rows as
+// they have become; what others committed between has left entries that belong to neither.
+TEST_F(CursorLockingTest, ARowThatWasChangedAfterItsSnapshotIsReadOnceAfterAnOwnChange) {
+  b_.transaction().begin_statement(txn::IsolationLevel::kRepeatableRead);
+  b_.transaction().open_snapshot();
+  Row theirs = row_of(5);
+  theirs.city = "aaa";
+  theirs.email = "theirs";
+  theirs.amount = 100;
+  theirs.code = 500;
+  must(a_.update(row_of(5), theirs));
+  Row gone = row_of(6);
+  gone.city = "zzz";
+  must(a_.update(row_of(6), gone));
+  a_.commit();
+  Row own = theirs;
+  own.city = "bbb";
+  own.email = "own";
+  own.amount = -100;
+  own.code = 501;
+  must(b_.update(theirs, own));
+  must(b_.remove(gone));
+  std::vector<Row> expected = {own};
+  for (const int id : {1, 2, 3, 4, 7, 8, 9}) expected.push_back(row_of(id));
+  std::sort(expected.begin(), expected.end());
+  for (std::size_t i = 0; i < test::kIndexes; ++i) {
+    std::vector<Row> rows = b_.rows(i);
+    std::sort(rows.begin(), rows.end());
+    EXPECT_EQ(rows, expected) << "index " << i;
+  }
+  for (const std::size_t index : {test::kByEmail, test::kByCode}) {
+    for (const Row& old : {row_of(5), row_of(6), theirs}) {
+      Cursor cursor(store_.table());
+      open(cursor, b_, index, {});
+      must(cursor.find_unique(prefix(index, old), record_.data(), found_));
+      EXPECT_FALSE(found_) << "index " << index << ", row " << testing::PrintToString(old);
+    }
+  }
+}
+
 TEST_F(CursorLockingTest, ALockingReadSeesTheNewestCommittedRowsThroughEveryIndex) {
   b_.transaction().begin_statement(txn::IsolationLevel::kRepeatableRead);
   b_.transaction().open_snapshot();

@@ -55,8 +55,7 @@ def build(flavour: str, refresh: bool = False, with_tests: bool = False) -> Serv
                      f"-DBASALT_FLAVOUR={flavour}",
                      f"-DBASALT_ROCKSDB_ROOT={provisions.rocksdb}",
                      f"-DBASALT_SERVER_SOURCE={source}",
-                     f"-DBASALT_SERVER_HEADERS={release.headers}",
-                     f"-DBASALT_SERVER_SERVICES={release.services}"],
+                     f"-DBASALT_SERVER_HEADERS={release.headers}"],
                     log=log, failure="CMake cannot configure the build")
         process.run(["ninja", "-C", directory, "-j", str(machine.jobs()), *targets], log=log,
                     failure="Basalt does not compile", bar=bar)

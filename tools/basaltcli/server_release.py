@@ -58,10 +58,6 @@ class ServerRelease:
         return self.directory / "headers"
 
     @property
-    def services(self) -> Path:
-        return self.usr / "lib" / "x86_64-linux-gnu" / "libmysqlservices.a"
-
-    @property
     def plugins(self) -> Path:
         return self.usr / "lib" / "mysql" / "plugin"
 

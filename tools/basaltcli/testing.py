@@ -212,6 +212,13 @@ def _script(path: Path, context: Context, outcome: Outcome) -> None:
         outcome.add(f"{name}: exit code {status}", status == 0)
 
 
+def _demo(context: Context) -> Outcome:
+    outcome = Outcome()
+    outcome.add("demo", _program(["./basalt", "demo", "--small", "--stop",
+                                  "--flavour", context.flavour]))
+    return outcome
+
+
 def _program(command: Sequence[str], extra: dict[str, str] | None = None) -> bool:
     """Runs a program in the checkout, its output on the screen; True when it succeeds."""
     sys.stdout.flush()
@@ -244,4 +251,5 @@ STEPS = (
          is_quick=False),
     Step("crash", "Crash tests", _scripts("tests/crash", "*.py"), needs_build=True,
          is_quick=False),
+    Step("demo", "The demo, small", _demo, needs_build=True, is_quick=False),
 )
