@@ -1,5 +1,7 @@
 #include "table/cursor.h"
 
+#include <algorithm>
+
 #include "codec/search_bounds.h"
 
 namespace basalt::table {
@@ -7,9 +9,15 @@ namespace {
 
 constexpr std::uint32_t kMovesBetweenChecks = 128;
 
+bool has_blob_columns(const codec::TableLayout& layout) {
+  return std::any_of(layout.columns.begin(), layout.columns.end(), [](const auto& column) {
+    return column.kind == codec::ColumnKind::kBlob;
+  });
+}
+
 }  // namespace
 
-Cursor::Cursor(const Table& table) : table_(table) {}
+Cursor::Cursor(const Table& table) : table_(table), has_blobs_(has_blob_columns(table.layout())) {}
 
 void Cursor::open(txn::Transaction& transaction, std::size_t index_number,
                   const ReadSettings& settings, const codec::ColumnSet& wanted,
@@ -232,7 +240,13 @@ Status Cursor::settle_here(std::uint8_t* record, Settled& settled) {
 Status Cursor::settle_primary(std::uint8_t* record, Settled& settled) {
   if (!settings_.lock) {
     settled = Settled::kFound;
-    return table_.primary().read(iterator_->key(), iterator_->value(), row_plan_, record);
+    std::string_view row = iterator_->value();
+    if (has_blobs_ && transaction_->has_writes()) {
+      // An own row is in the transaction's batch, which the next write may move.
+      row_copy_ = row;
+      row = row_copy_;
+    }
+    return table_.primary().read(iterator_->key(), row, row_plan_, record);
   }
   current_primary_key_ = iterator_->key();
   primary_key_known_ = true;

@@ -133,6 +133,7 @@ class Cursor {
   Status check_interruption();
 
   const Table& table_;
+  const bool has_blobs_;
   txn::Transaction* transaction_ = nullptr;
   std::size_t index_number_ = 0;
   ReadSettings settings_;
@@ -159,6 +160,7 @@ class Cursor {
   std::string own_value_;
   std::vector<std::uint8_t> own_record_;
   kv::PinnedValue row_;
+  std::string row_copy_;
   kv::PinnedValue entry_value_;
 };
 

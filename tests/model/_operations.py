@@ -339,10 +339,14 @@ class Generator:
         # For a row that is not there the lock is tried, then given back.
         statement.may_lock((statement.row_lock(key) for key in points(selection)
                             if key not in statement.rows), exclusive)
-        statement.lock((statement.row_lock(table.key(row)) for row in rows), exclusive)
-        if not selection.is_point():
-            passed = self._passed(statement, selection)
-            statement.may_lock((statement.row_lock(table.key(row)) for row in passed), exclusive)
+        passed = [] if selection.is_point() else self._passed(statement, selection)
+        on_the_way = [statement.row_lock(table.key(row)) for row in passed]
+        try:
+            statement.lock((statement.row_lock(table.key(row)) for row in rows), exclusive)
+        except Timeout:
+            statement.note_possible(on_the_way, exclusive)
+            raise
+        statement.may_lock(on_the_way, exclusive)
         return rows
 
     def _passed(self, statement: Statement, selection: Selection) -> list[Row]:

@@ -157,6 +157,10 @@ class Statement:
         if held:
             raise Timeout(held[0])
 
+    def note_possible(self, keys: Iterable[LockKey], exclusive: bool) -> None:
+        """Locks that the statement may have got before it failed."""
+        _merge(self._possible, dict.fromkeys(keys, exclusive))
+
     def may_lock(self, keys: Iterable[LockKey], exclusive: bool = True) -> None:
         """Locks that the statement may try to take."""
         for key in keys:

@@ -17,6 +17,8 @@ namespace basalt::server {
 class TableShare final : public Handler_share {
  public:
   ServerTable translation;
+  // Replaced by TRUNCATE, which gives the table new indexes, under an exclusive metadata lock.
+  // Handlers that stay open notice by the pointer when their next statement begins.
   std::shared_ptr<table::Table> table;
   std::shared_ptr<stats::TableStatistics> statistics;
 };
@@ -118,8 +120,12 @@ class ha_rocksdb final : public handler {
  private:
   TableShare* find_or_make_share(const char* name, Status& status);
   Status make_share(const char* name, TableShare& share);
+  Status open_shared_table(TableShare& share);
+  // Makes cursor and writer for the share's table, unless they are.
+  void bind();
+  void begin_statement(THD* thd);
   std::size_t our_index(uint index) const { return share_->translation.index_numbers[index]; }
-  const table::Table& opened() const { return *share_->table; }
+  const table::Table& opened() const { return *table_; }
 
   // Translates a status; keeps its text for get_error_message().
   int report(Status status);
@@ -144,6 +150,7 @@ class ha_rocksdb final : public handler {
   std::string_view read_position(const uchar* position, std::string& primary_key) const;
 
   TableShare* share_ = nullptr;
+  std::shared_ptr<table::Table> table_;  // what cursor_ and writer_ are bound to
   Session* session_ = nullptr;  // of the connection that locked the table
   std::unique_ptr<table::Cursor> cursor_;
   std::unique_ptr<table::RowWriter> writer_;

@@ -9,7 +9,7 @@ namespace basalt::server {
 int ha_rocksdb::create(const char* name, TABLE* form, HA_CREATE_INFO* create_info) noexcept {
   Status status = check_supported(*form);
   if (!status.is_ok()) {
-    my_printf_error(ER_NOT_SUPPORTED_YET, "ENGINE=ROCKSDB does not support %s yet", MYF(0),
+    my_printf_error(ER_NOT_SUPPORTED_YET, "ENGINE=ROCKSDB does not yet support %s", MYF(0),
                     status.message().c_str());
     return HA_WRONG_CREATE_OPTION;
   }
@@ -27,7 +27,13 @@ int ha_rocksdb::rename_table(const char* from, const char* to) noexcept {
 }
 
 int ha_rocksdb::truncate() noexcept {
-  return report(the_engine().truncate_table(share_->translation.definition.name));
+  Status status = the_engine().truncate_table(share_->translation.definition.name);
+  if (!status.is_ok()) return report(std::move(status));
+  lock_shared_ha_data();
+  status = open_shared_table(*share_);
+  unlock_shared_ha_data();
+  bind();
+  return report(std::move(status));
 }
 
 void ha_rocksdb::update_create_info(HA_CREATE_INFO* create_info) noexcept {

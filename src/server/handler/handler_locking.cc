@@ -53,6 +53,13 @@ THR_LOCK_DATA** ha_rocksdb::store_lock(THD* thd, THR_LOCK_DATA** to,
   return to;
 }
 
+void ha_rocksdb::begin_statement(THD* thd) {
+  bind();
+  session_ = &Session::of(thd);
+  session_->register_statement();
+  writer_->set_wait_policy(session_->wait_policy());
+}
+
 int ha_rocksdb::external_lock(THD* thd, int type) noexcept {
   if (type == F_UNLCK) {
     row_lock_.reset();
@@ -60,20 +67,16 @@ int ha_rocksdb::external_lock(THD* thd, int type) noexcept {
     if (cursor_->is_open()) cursor_->park();
     return 0;
   }
-  session_ = &Session::of(thd);
-  session_->register_statement();
+  begin_statement(thd);
   if (type == F_WRLCK) row_lock_ = lock::LockMode::kExclusive;
   reads_whole_rows_ = type == F_WRLCK && needs_whole_rows(thd);
-  writer_->set_wait_policy(session_->wait_policy());
   return 0;
 }
 
 int ha_rocksdb::start_stmt(THD* thd, thr_lock_type type) noexcept {
-  session_ = &Session::of(thd);
-  session_->register_statement();
+  begin_statement(thd);
   row_lock_ = row_lock_of(thd, type);
   reads_whole_rows_ = row_lock_ == lock::LockMode::kExclusive && needs_whole_rows(thd);
-  writer_->set_wait_policy(session_->wait_policy());
   return 0;
 }
 

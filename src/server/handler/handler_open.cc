@@ -17,14 +17,27 @@ ha_rocksdb::ha_rocksdb(handlerton* engine, TABLE_SHARE* share) noexcept : handle
 
 Status ha_rocksdb::make_share(const char* name, TableShare& share) {
   share.translation = translate_table(*table, table_name_of(name), g_plugin->collations);
-  auto table_or = the_engine().open_table(share.translation.definition.name,
-                                          share.translation.definition, share.translation.layout,
-                                          share.translation.auto_increment);
-  if (!table_or.is_ok()) return table_or.take_status();
-  share.table = std::move(table_or.value());
-  share.statistics = the_engine().statistics(
-      the_engine().catalog().find(share.translation.definition.name));
+  return open_shared_table(share);
+}
+
+Status ha_rocksdb::open_shared_table(TableShare& share) {
+  const std::string& name = share.translation.definition.name;
+  auto opened_table =
+      the_engine().open_table(name, share.translation.definition, share.translation.layout,
+                              share.translation.auto_increment);
+  if (!opened_table.is_ok()) return opened_table.take_status();
+  share.table = std::move(opened_table.value());
+  share.statistics = the_engine().statistics(the_engine().catalog().find(name));
   return Status::ok();
+}
+
+void ha_rocksdb::bind() {
+  if (table_ == share_->table) return;
+  cursor_.reset();
+  writer_.reset();
+  table_ = share_->table;
+  cursor_ = std::make_unique<table::Cursor>(*table_);
+  writer_ = std::make_unique<table::RowWriter>(*table_);
 }
 
 TableShare* ha_rocksdb::find_or_make_share(const char* name, Status& status) {
@@ -49,8 +62,7 @@ int ha_rocksdb::open(const char* name, int, uint) noexcept {
     log_message(LogLevel::kError, status.message());
     return report(std::move(status));
   }
-  cursor_ = std::make_unique<table::Cursor>(opened());
-  writer_ = std::make_unique<table::RowWriter>(opened());
+  bind();
   ref_length =
       static_cast<uint>(share_->translation.primary_key_bytes_max + kPositionLengthBytes);
   stats.block_size = kBlockSize;
@@ -60,6 +72,7 @@ int ha_rocksdb::open(const char* name, int, uint) noexcept {
 int ha_rocksdb::close() noexcept {
   cursor_.reset();
   writer_.reset();
+  table_.reset();
   share_ = nullptr;
   return 0;
 }
