@@ -103,18 +103,23 @@ Status Catalog::load_counters() {
   }
   Result<std::uint64_t> next = get_number(database_, make_key(RecordType::kNextId), kFirstId);
   if (!next.is_ok()) return next.take_status();
+  if (next.value() > UINT32_MAX) return corrupt("the next id");
   next_id_ = static_cast<std::uint32_t>(next.value());
   return Status::ok();
 }
 
 Status Catalog::load_tables() {
-  return scan(database_, RecordType::kTable, [this](std::string_view name, std::string_view value) {
+  const std::size_t families = database_.family_names().size();
+  return scan(database_, RecordType::kTable, [&](std::string_view name, std::string_view value) {
     Result<TableDefinition> table = parse_definition(value);
     if (!table.is_ok()) {
       return Status(ErrorCode::kCorruption,
                     "dictionary, table '" + std::string(name) + "': " + table.status().message());
     }
     if (table.value().name != name) return corrupt("a table name");
+    for (const IndexDefinition& index : table.value().indexes) {
+      if (index.family >= families) return corrupt("an index's column family");
+    }
     tables_.emplace(name, std::make_shared<const TableDefinition>(std::move(table.value())));
     return Status::ok();
   });
@@ -124,7 +129,8 @@ Status Catalog::load_dropped() {
   return scan(database_, RecordType::kDroppedIndex,
               [this](std::string_view key, std::string_view value) {
                 std::uint64_t family = 0;
-                if (key.size() != 4 || !consume_varint(value, family)) {
+                if (key.size() != 4 || !consume_varint(value, family) ||
+                    family >= database_.family_names().size()) {
                   return corrupt("a dropped index");
                 }
                 const DroppedIndex index{load_be32(key.data()), static_cast<kv::FamilyId>(family)};
@@ -169,13 +175,18 @@ void Catalog::queue_indexes(const TableDefinition& table, kv::WriteBatch& batch)
   }
 }
 
-Result<TablePointer> Catalog::create(TableDefinition table) {
+Result<TablePointer> Catalog::create(TableDefinition table,
+                                     std::uint64_t auto_increment_start) {
   const std::lock_guard guard(mutex_);
   if (tables_.contains(table.name)) return exists_already(table.name);
   table.id = 0;
   kv::WriteBatch batch;
   const std::uint32_t next = allocate_ids(table, batch);
   put_definition(table, batch);
+  if (auto_increment_start > 1) {
+    batch.put(kv::kSystemFamily, make_key(RecordType::kAutoIncrement, table.id),
+              make_number(auto_increment_start));
+  }
   BASALT_FAILPOINT("catalog.create.before_write");
   BASALT_TRY(database_.write(batch, kv::Durability::kSynced));
   BASALT_FAILPOINT("catalog.create.after_write");

@@ -57,9 +57,9 @@ class Catalog {
   TablePointer find(std::string_view name) const;
   std::vector<TablePointer> all_tables() const;
 
-  // Stores a new table; allocates its table id and index ids.
-  // kTableExists if the name is taken.
-  Result<TablePointer> create(TableDefinition table);
+  // Stores a new table; allocates its table id and index ids. Its AUTO_INCREMENT values begin
+  // with `auto_increment_start`, if that is above 1. kTableExists if the name is taken.
+  Result<TablePointer> create(TableDefinition table, std::uint64_t auto_increment_start = 1);
   // Forgets the table and queues its indexes for reclaiming. kTableNotFound.
   Status drop(std::string_view name);
   // kTableNotFound, kTableExists.

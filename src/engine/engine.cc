@@ -85,11 +85,7 @@ std::shared_ptr<stats::TableStatistics> Engine::statistics(
 
 Status Engine::create_table(catalog::TableDefinition definition,
                             std::uint64_t auto_increment_start) {
-  Result<catalog::TablePointer> created = catalog_->create(std::move(definition));
-  if (!created.is_ok()) return created.take_status();
-  if (auto_increment_start <= 1) return Status::ok();
-  return catalog_->store_counter_mark(created.value()->id, catalog::CounterKind::kAutoIncrement,
-                                      auto_increment_start, kv::Durability::kSynced);
+  return catalog_->create(std::move(definition), auto_increment_start).take_status();
 }
 
 Status Engine::drop_table(std::string_view name) {

@@ -107,11 +107,12 @@ void TableStatistics::set_exact_rows(std::uint64_t rows) {
 
 std::uint64_t TableStatistics::rows_per_value(std::size_t index_number, std::size_t parts) {
   const std::uint64_t rows = std::max<std::uint64_t>(size().rows, 1);
+  if (parts == 0) return rows;
   const catalog::IndexDefinition& index = table_->indexes[index_number];
   if (index.unique && parts >= index.parts.size()) return 1;
   const std::lock_guard guard(mutex_);
   const catalog::IndexStatistics& known = analyzed_[index_number];
-  if (parts <= known.distinct_prefixes.size() && parts > 0) {
+  if (parts <= known.distinct_prefixes.size()) {
     const std::uint64_t distinct = std::max<std::uint64_t>(known.distinct_prefixes[parts - 1], 1);
     return std::max<std::uint64_t>((known.entries + distinct / 2) / distinct, 1);
   }

@@ -37,7 +37,7 @@ class TableStatistics {
   }
 
   // Rows per distinct value of the first `parts` (extended) parts of an index: at least 1; from
-  // the last analyze(), else a guess that halves with every part.
+  // the last analyze(), else a guess that shrinks with every part.
   std::uint64_t rows_per_value(std::size_t index_number, std::size_t parts);
 
   // Reads the whole index in order and stores how many distinct prefixes it has.

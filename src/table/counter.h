@@ -26,7 +26,8 @@ class Counter {
   std::uint64_t next() const { return next_.load(std::memory_order_relaxed); }
 
   // Takes `count` values of the series offset, offset + increment, ... starting with the first
-  // one not below next(). kAutoIncrementExhausted if 64 bits do not suffice.
+  // one not below next(). Near the end of 64 bits it may be fewer, after it none:
+  // kAutoIncrementExhausted.
   Status take(std::uint64_t offset, std::uint64_t increment, std::uint64_t count,
               std::uint64_t& first);
   // Makes sure that `value` is not handed out.

@@ -88,6 +88,9 @@ Status RowWriter::update(txn::Transaction& transaction, const std::uint8_t* old_
   }
 
   table_.primary().make_row(new_record, table_.definition().schema_version, row_);
+  // Entries that stay as they are must be in the transaction's batch all the same if its snapshot
+  // may not have them: its own reads look there and in the snapshot only.
+  const bool rewrites_all = transaction.may_be_newer_than_snapshot(old_key_);
   transaction.note_row_change(old_key_);
   if (moves) {
     transaction.note_row_change(new_key_);
@@ -96,7 +99,8 @@ Status RowWriter::update(txn::Transaction& transaction, const std::uint8_t* old_
   BASALT_TRY(transaction.put(table_.family(0), new_key_, row_));
   for (std::size_t i = 1; i < table_.index_count(); ++i) {
     const Entry& entry = entries_[i - 1];
-    if (entry.old_key == entry.key && entry.old_value == entry.value) continue;
+    const bool stays = entry.old_key == entry.key && entry.old_value == entry.value;
+    if (stays && !rewrites_all) continue;
     // Also when only the value differs: a single removal must meet exactly one put.
     BASALT_TRY(transaction.remove_single(table_.family(i), entry.old_key));
     BASALT_TRY(transaction.put(table_.family(i), entry.key, entry.value));

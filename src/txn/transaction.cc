@@ -188,6 +188,11 @@ bool Transaction::is_unchanged_since(std::string_view row_key, std::uint64_t seq
   return manager_.changes().is_unchanged_since(row_key, sequence);
 }
 
+bool Transaction::may_be_newer_than_snapshot(std::string_view row_key) const {
+  return transaction_snapshot_ != nullptr &&
+         !is_unchanged_since(row_key, transaction_snapshot_->sequence());
+}
+
 // ---- writes
 
 void Transaction::note_row_change(std::string_view row_key) {

@@ -82,6 +82,9 @@ class Transaction {
   bool may_read_behind_own_changes() const {
     return has_writes_ && transaction_snapshot_ != nullptr;
   }
+  // Whether others may have committed a change of the row after the transaction's snapshot was
+  // taken: a version whose index entries the snapshot does not have.
+  bool may_be_newer_than_snapshot(std::string_view row_key) const;
   // Own changes made so far are included, later ones need not be.
   kv::Iterator new_iterator(kv::FamilyId family, const kv::ReadView& view, kv::KeyRange range);
 

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 """Lets the server die at every failpoint of the engine, and checks what the restart makes of it.
 
-Usage: tests/crash/failpoints.py [--only TEXT] [--verbose]
+Usage: tests/crash/failpoints.py [--every-visit] [--only TEXT] [--verbose]
 
 The failpoints are those that the source names (BASALT_FAILPOINT in src/); one that no scenario
-of _scenarios.py reaches is a failure. Each scenario dies at the first, second, ... visit of each
-of its failpoints until a run ends without being killed. After every death the server must start
-on its data, and:
+of _scenarios.py reaches is a failure. Each scenario dies at the first visit of each of its
+failpoints; with --every-visit also at the second, third, ... until a run ends without being killed.
+After every death the server must start on its data, and:
 
   - the tables are as before or as after the step that died, definitions and rows: what was
     acknowledged is there, the rest wholly or not at all; where the point decides which, it is so
@@ -47,7 +47,17 @@ from support.binlog import BinlogReplay
 from support.workspace import Workspace
 
 _POINT = re.compile(r'BASALT_FAILPOINT\("([^"]+)"\)')
-_SECOND_DEATHS = ("txn.", "catalog.", "maintenance.")
+# Scenarios with the point of a first death, and what recovery from it may visit.
+_DDL_RECOVERY = ("catalog.drop", "catalog.rename", "maintenance.")
+_SECOND_DEATHS = {
+    "transaction with binary log": ("server.commit_ordered", ("txn.commit",)),
+    "two engines with binary log": ("txn.commit.before_write", ("txn.commit",)),
+    "ALTER TABLE by copy": ("catalog.rename.after_write", _DDL_RECOVERY),
+    "CREATE TABLE": ("catalog.create.after_write", _DDL_RECOVERY),
+    "DROP TABLE": ("catalog.drop.before_write", _DDL_RECOVERY),
+    "reclaiming after DROP TABLE": ("maintenance.reclaim.before_forget", ("maintenance.",)),
+}
+_MANY = 1000
 _CLIENTS = 8
 _CLIENTS_VISIT = 40
 
@@ -84,8 +94,8 @@ class Report:
 
 
 def die_everywhere(work: Workspace, points: list[str], wanted: Callable[[str], bool],
-                   report: Report) -> None:
-    """Every scenario at every visit of its points."""
+                   report: Report, last_visit: int) -> None:
+    """Every scenario at the visits of its points, up to the last wanted."""
     for number, scenario in enumerate(SCENARIOS):
         if not wanted(scenario.name):
             continue
@@ -93,41 +103,34 @@ def die_everywhere(work: Workspace, points: list[str], wanted: Callable[[str], b
         trial = Trial(work, number, scenario)
         for point in points:
             if point.startswith(scenario.points):
-                _die_at_visits(trial, point, report)
+                _die_at_visits(trial, point, report, last_visit)
         trial.finish()
         print(f"{scenario.name}: {report.passed + report.failed - before} deaths", flush=True)
 
 
-def _die_at_visits(trial: Trial, point: str, report: Report) -> None:
-    visit = 1
-    while (death := trial.die(point, visit)) is not None:
+def _die_at_visits(trial: Trial, point: str, report: Report, last_visit: int) -> None:
+    last_visit = min(last_visit, 1) if trial.scenario.waits_for_death else last_visit
+    for visit in range(1, last_visit + 1):
+        death = trial.die(point, visit)
+        if death is None:
+            return
         report.reached.add(point)
         problems = trial.after(death[0], point, death[1])
         report.case(f"{trial.scenario.name}, {point}, visit {visit}", problems)
-        if problems or trial.scenario.waits_for_death and visit == 2:
+        if problems:
             return
-        visit += 1
 
 
 def die_while_recovering(work: Workspace, points: list[str], wanted: Callable[[str], bool],
                          report: Report) -> None:
     """After a first crash, a second one at each point that recovery visits."""
-    firsts = {"transaction with binary log": "server.commit_ordered",
-              "two engines with binary log": "txn.commit.before_write",
-              "XA without binary log": "txn.prepare.after_write",
-              "ALTER TABLE by copy": "catalog.rename.after_write",
-              "CREATE TABLE": "catalog.create.after_write",
-              "DROP TABLE": "catalog.drop.before_write",
-              "reclaiming after DROP TABLE": "maintenance.reclaim.before_forget"}
     for number, scenario in enumerate(SCENARIOS):
-        if scenario.name not in firsts or not wanted(f"recovery {scenario.name}"):
+        if scenario.name not in _SECOND_DEATHS or not wanted(f"recovery {scenario.name}"):
             continue
         trial = Trial(work, 100 + number, scenario)
+        first, beginnings = _SECOND_DEATHS[scenario.name]
         deaths = 0
-        for second in points:
-            first = firsts[scenario.name]
-            if first not in points or not second.startswith(_SECOND_DEATHS):
-                continue
+        for second in (point for point in points if point.startswith(beginnings)):
             death = trial.die(first, 1)
             if death is None:
                 continue
@@ -241,7 +244,8 @@ def run(work: Workspace, arguments: argparse.Namespace) -> Report:
     def wanted(name: str) -> bool:
         return not arguments.only or arguments.only.lower() in name.lower()
 
-    for part in (die_everywhere, die_while_recovering, die_in_company, die_piecewise):
+    die_everywhere(work, points, wanted, report, _MANY if arguments.every_visit else 1)
+    for part in (die_while_recovering, die_in_company, die_piecewise):
         part(work, points, wanted, report)
     if not arguments.only:
         for point in points:
@@ -254,6 +258,8 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--only", default="", metavar="TEXT",
                         help="only scenarios whose names contain this")
+    parser.add_argument("--every-visit", action="store_true",
+                        help="die at each visit of a point, not only at the first")
     parser.add_argument("--verbose", action="store_true", help="name passed cases too")
     workspace.add_arguments(parser)
     return parser.parse_args()
