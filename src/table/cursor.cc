@@ -95,12 +95,32 @@ void Cursor::start(kv::KeyRange range, Direction direction) {
   if (settings_.lock) iterator_sequence_ = transaction_->newest_sequence();
   // RocksDB leaves iterators with crossed bounds undefined.
   if (range_.upper < range_.lower) range_.upper = range_.lower;
-  iterator_.emplace(transaction_->new_iterator(table_.family(index_number_), view(), range_));
+  if (reads_unique_behind_own_changes()) {
+    const codec::SecondaryCodec& codec = table_.secondary(index_number_);
+    const auto same_row = [&codec](std::string_view key, std::string_view left,
+                                   std::string_view right) {
+      std::string left_row;
+      std::string right_row;
+      return codec.primary_key_of(key, left, left_row).is_ok() &&
+             codec.primary_key_of(key, right, right_row).is_ok() && left_row == right_row;
+    };
+    iterator_.emplace(transaction_->new_union_iterator(table_.family(index_number_), view(),
+                                                       range_, same_row));
+  } else {
+    iterator_.emplace(transaction_->new_iterator(table_.family(index_number_), view(), range_));
+  }
   if (direction == Direction::kForward) {
     iterator_->seek_to_first();
   } else {
     iterator_->seek_to_last();
   }
+}
+
+// Whether a value of the open unique index may belong to one row in our snapshot and to another
+// among our own changes.
+bool Cursor::reads_unique_behind_own_changes() const {
+  return index_number_ != 0 && !settings_.lock && transaction_->may_read_behind_own_changes() &&
+         table_.secondary(index_number_).is_unique();
 }
 
 // At an end of the iterator's range, goes on beyond it; false at the hard range's end.
@@ -406,6 +426,9 @@ Status Cursor::find_unique(std::string_view key, std::uint8_t* record, bool& fou
   prefix_ = key;
   iterator_.reset();
   if (index_number_ == 0) return find_row(key, record, found);
+  if (reads_unique_behind_own_changes()) {
+    return seek(SeekMode::kFirstWithPrefix, std::string(key), record, found);
+  }
   took_lock_ = false;
   primary_key_known_ = false;
   const codec::SecondaryCodec& codec = table_.secondary(index_number_);
@@ -417,13 +440,6 @@ Status Cursor::find_unique(std::string_view key, std::uint8_t* record, bool& fou
       BASALT_TRY(check_filter(key, entry_value_.view(), record, settled));
       found = settled == Settled::kFound;
       if (!found) return Status::ok();
-    }
-    if (!settings_.lock && transaction_->may_read_behind_own_changes()) {
-      BASALT_TRY(codec.primary_key_of(key, entry_value_.view(), current_primary_key_));
-      bool hidden = false;
-      BASALT_TRY(is_entry_hidden(key, hidden));
-      found = !hidden;
-      if (hidden) return Status::ok();
     }
     if (!visits_row_) return codec.read(key, entry_value_.view(), entry_plan_, record);
     BASALT_TRY(codec.primary_key_of(key, entry_value_.view(), current_primary_key_));

@@ -116,6 +116,7 @@ class Cursor {
   enum class Settled : std::uint8_t { kFound, kPass, kEnd };
 
   void start(kv::KeyRange range, Direction direction);
+  bool reads_unique_behind_own_changes() const;
   bool widen(Direction direction);
   void step(Direction direction);
   Status settle(Direction direction, Beyond beyond, std::uint8_t* record, bool& found);

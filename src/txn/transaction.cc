@@ -8,6 +8,7 @@
 #include "kv/rocksdb_access.h"
 #include "kv/status_conversion.h"
 #include "txn/transaction_manager.h"
+#include "txn/union_iterator.h"
 
 namespace basalt::txn {
 
@@ -168,6 +169,33 @@ kv::Iterator Transaction::new_iterator(kv::FamilyId family, const kv::ReadView& 
   std::unique_ptr<rdb::Iterator> merged(
       writes_->GetWriteBatch()->NewIteratorWithBase(handle, committed, &options));
   return kv::Iterator(std::move(merged), std::move(bounds));
+}
+
+kv::Iterator Transaction::new_union_iterator(kv::FamilyId family, const kv::ReadView& view,
+                                             kv::KeyRange range, const SameRow& same_row) {
+  kv::Database& database = manager_.database();
+  auto bounds = std::make_unique<kv::IteratorBounds>(std::move(range));
+  rdb::ColumnFamilyHandle* handle = database.family_handle(family);
+  std::vector<UnionIterator::Entry> own;
+  const std::unique_ptr<rdb::WBWIIterator> changes(
+      writes_->GetWriteBatch()->NewIterator(handle));
+  for (changes->Seek(bounds->lower); changes->Valid(); changes->Next()) {
+    const rdb::WriteEntry entry = changes->Entry();
+    if (entry.key.compare(bounds->upper) >= 0) break;
+    if (entry.type != rdb::kPutRecord) continue;
+    own.push_back({entry.key.ToString(), entry.value.ToString(), false});
+  }
+  kv::PinnedValue seen;
+  for (UnionIterator::Entry& entry : own) {
+    bool exists = false;
+    const Status status = database.get(family, entry.key, view, seen, exists);
+    entry.replaces =
+        status.is_ok() && exists && same_row(entry.key, seen.view(), entry.value);
+  }
+  std::unique_ptr<rdb::Iterator> base(database.rocksdb().GetBaseDB()->NewIterator(
+      kv::make_read_options(view, bounds.get()), handle));
+  return kv::Iterator(std::make_unique<UnionIterator>(std::move(base), std::move(own)),
+                      std::move(bounds));
 }
 
 // ---- locks

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -73,6 +74,14 @@ class Transaction {
   // Reads one key, own changes included.
   Status get(kv::FamilyId family, std::string_view key, const kv::ReadView& view,
              kv::PinnedValue& value, bool& found);
+  // Whether two values of one key belong to the same row.
+  using SameRow = std::function<bool(std::string_view key, std::string_view, std::string_view)>;
+  // As new_iterator(), but a key that is in the view and among own changes is seen twice, the
+  // view's entry first, unless it belongs to the same row; and own removals hide nothing. For
+  // unique indexes, see UnionIterator.
+  kv::Iterator new_union_iterator(kv::FamilyId family, const kv::ReadView& view,
+                                  kv::KeyRange range, const SameRow& same_row);
+
   // What this transaction did to a key.
   enum class OwnVersion : std::uint8_t { kNone, kPut, kRemoved };
   // `value` is set for kPut.
