@@ -99,10 +99,14 @@ TableSize TableStatistics::size() {
 }
 
 void TableStatistics::set_exact_rows(std::uint64_t rows) {
-  const std::lock_guard guard(mutex_);
-  changed_rows_ = 0;
-  base_rows_ = rows;
-  exact_rows_known_ = true;
+  {
+    const std::lock_guard guard(mutex_);
+    changed_rows_ = 0;
+    base_rows_ = rows;
+    exact_rows_known_ = true;
+  }
+  // Who analyzes wants to see the sizes of now.
+  refresh();
 }
 
 std::uint64_t TableStatistics::rows_per_value(std::size_t index_number, std::size_t parts) {
