@@ -12,6 +12,9 @@ constexpr std::uint64_t kIndexesMax = 128;
 constexpr std::uint64_t kPartsMax = 64;
 
 enum ColumnFlags : std::uint8_t { kNullable = 1, kStored = 2 };
+// Of an index: whether it is unique, and above that bit the number of guarded parts.
+constexpr std::uint64_t kUnique = 1;
+constexpr std::uint64_t kGuardedPart = 2;
 
 // Reads the stored form; the first failure sticks.
 class Parser {
@@ -30,6 +33,7 @@ class Parser {
     if (!consume_length_prefixed(rest_, value)) failed_ = true;
     return failed_ ? std::string() : std::string(value);
   }
+  void require(bool condition) { failed_ |= !condition; }
   bool has_failed() const { return failed_; }
   bool is_at_end() const { return rest_.empty(); }
 
@@ -56,7 +60,9 @@ IndexDefinition parse_index(Parser& parser, std::size_t column_count) {
   index.name = parser.text();
   index.id = parser.number32();
   index.family = parser.number32();
-  index.unique = parser.flag();
+  const std::uint64_t uniqueness = parser.number(kUnique | kPartsMax * kGuardedPart);
+  index.unique = (uniqueness & kUnique) != 0;
+  index.guarded_parts = static_cast<std::uint32_t>(uniqueness / kGuardedPart);
   const std::uint64_t part_count = parser.number(kPartsMax);
   for (std::uint64_t i = 0; i < part_count && !parser.has_failed(); ++i) {
     KeyPartDefinition part;
@@ -66,6 +72,7 @@ IndexDefinition parse_index(Parser& parser, std::size_t column_count) {
     part.tuple_length = parser.number32();
     index.parts.push_back(part);
   }
+  parser.require(index.guarded_parts <= index.parts.size());
   return index;
 }
 
@@ -81,7 +88,10 @@ std::string difference_of(const IndexDefinition& expected, const IndexDefinition
   if (expected.name != actual.name) {
     return "index '" + expected.name + "' is now called '" + actual.name + "'";
   }
-  if (expected.unique == actual.unique && expected.parts == actual.parts) return {};
+  if (expected.unique == actual.unique && expected.guarded_parts == actual.guarded_parts &&
+      expected.parts == actual.parts) {
+    return {};
+  }
   return "index '" + expected.name + "' has other columns";
 }
 
@@ -105,7 +115,7 @@ void append_definition(const TableDefinition& table, std::string& out) {
     append_length_prefixed(out, index.name);
     append_varint(out, index.id);
     append_varint(out, index.family);
-    append_varint(out, index.unique ? 1 : 0);
+    append_varint(out, (index.unique ? kUnique : 0) + index.guarded_parts * kGuardedPart);
     append_varint(out, index.parts.size());
     for (const KeyPartDefinition& part : index.parts) {
       append_varint(out, part.column);

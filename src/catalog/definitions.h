@@ -41,6 +41,9 @@ struct IndexDefinition {
   std::uint32_t family = 0;  // column family that holds the entries
   bool unique = false;
   std::vector<KeyPartDefinition> parts;
+  // The number of leading parts on whose values the server checks a uniqueness of its own: long
+  // UNIQUE, WITHOUT OVERLAPS. Writers lock those values, so that checks see all there is.
+  std::uint32_t guarded_parts = 0;
 
   bool operator==(const IndexDefinition&) const = default;
 };

@@ -90,6 +90,24 @@ TEST(Definitions, StoredFormatIsFrozen) {
             "\x01\x00\x01" "a" "\x01\x01\x01" "c" "\x00\x01\x00\x02\x01\x01p\x01\x00\x01\x00"s);
 }
 
+// Pins the stored form of guarded parts: twice their number, plus 1 if the index is unique.
+TEST(Definitions, StoredFormatOfGuardedPartsIsFrozen) {
+  TableDefinition table = orders();
+  const std::string head = "\x07" "by_code" "\xAE\x02" "\x00"s;
+  for (const auto& [unique, guarded, byte] :
+       {std::tuple{false, 1U, '\x02'}, {true, 1U, '\x03'}, {true, 2U, '\x05'}}) {
+    table.indexes[1].unique = unique;
+    table.indexes[1].guarded_parts = guarded;
+    const std::string bytes = stored_form(table);
+    EXPECT_NE(bytes.find(head + byte + '\x02'), std::string::npos) << guarded;
+    const auto parsed = parse_exactly(bytes);
+    ASSERT_TRUE(succeeds(parsed));
+    EXPECT_TRUE(parsed.value() == table) << guarded;
+  }
+  table.indexes[1].guarded_parts = 3;  // of two parts
+  EXPECT_TRUE(fails_with(ErrorCode::kCorruption, parse_exactly(stored_form(table))));
+}
+
 TEST(Definitions, EveryTruncationIsCorruption) {
   const std::string whole = stored_form(orders());
   for (std::size_t kept = 0; kept < whole.size(); ++kept) {
@@ -207,6 +225,7 @@ TEST(FindDifference, EveryDifferenceIsNamed) {
             "index 'by_code' is now called 'x'");
   const std::string other_parts = "index 'by_code' has other columns";
   EXPECT_EQ(difference([](TableDefinition& t) { t.indexes[1].unique = true; }), other_parts);
+  EXPECT_EQ(difference([](TableDefinition& t) { t.indexes[1].guarded_parts = 1; }), other_parts);
   EXPECT_EQ(difference([](TableDefinition& t) { t.indexes[1].parts[0].column = 2; }),
             other_parts);
   EXPECT_EQ(difference([](TableDefinition& t) { t.indexes[1].parts[0].prefix_length = 1; }),

@@ -26,6 +26,12 @@ void ColumnSet::set_all() {
   if (size_ % 64 != 0) words_.back() = (std::uint64_t{1} << (size_ % 64)) - 1;
 }
 
+void ColumnSet::keep(const ColumnSet& other) {
+  for (std::size_t i = 0; i < words_.size(); ++i) {
+    words_[i] &= i < other.words_.size() ? other.words_[i] : 0;
+  }
+}
+
 void ColumnSet::clear() { std::fill(words_.begin(), words_.end(), 0); }
 
 std::size_t ColumnSet::count() const {

@@ -74,6 +74,8 @@ class ColumnSet {
   void set(std::size_t column);
   void unset(std::size_t column);
   void set_all();
+  // Removes the columns that `other` does not have.
+  void keep(const ColumnSet& other);
   void clear();
   // False for a column beyond size().
   bool test(std::size_t column) const {

@@ -73,6 +73,14 @@ void PrimaryCodec::make_key(const std::uint8_t* record, std::uint64_t hidden_row
   for (const KeyPart& part : state_->parts) append_part(part, record, key);
 }
 
+void PrimaryCodec::make_guard(const std::uint8_t* record, std::size_t part_count,
+                              std::string& key) const {
+  BASALT_ASSERT(part_count <= state_->parts.size());
+  key.clear();
+  append_be32(key, state_->index_id);
+  for (std::size_t i = 0; i < part_count; ++i) append_part(state_->parts[i], record, key);
+}
+
 void PrimaryCodec::make_row(const std::uint8_t* record, std::uint32_t schema_version,
                             std::string& row) const {
   state_->row.make(record, schema_version, row);

@@ -162,6 +162,18 @@ void SecondaryCodec::make_unique_prefix(const std::uint8_t* record, std::string&
   state_->append_own(record, key);
 }
 
+bool SecondaryCodec::make_guard(const std::uint8_t* record, std::size_t part_count,
+                                std::string& key) const {
+  BASALT_ASSERT(part_count <= state_->own.size());
+  key.clear();
+  append_be32(key, state_->index_id);
+  for (std::size_t i = 0; i < part_count; ++i) {
+    if (is_null(state_->own[i], record)) return false;
+    append_part(state_->own[i], record, key);
+  }
+  return true;
+}
+
 // Sets bounds[i] and bounds[i + 1] to where own part i begins and ends; those of suffix part i
 // follow, one further on, since the suffix may be elsewhere. Own parts are left out where nothing
 // depends on them.

@@ -141,4 +141,8 @@ std::int64_t lock_wait_timeout_ms(THD* thd) {
 
 bool commits_are_synced() { return g_flush_log_at_trx_commit == kFlushAtCommit; }
 
+kv::Durability commit_durability() {
+  return commits_are_synced() ? kv::Durability::kSynced : kv::Durability::kBuffered;
+}
+
 }  // namespace basalt::server

@@ -2,6 +2,7 @@
 #include <cstdint>
 
 #include "engine/engine_options.h"
+#include "txn/transaction.h"
 #include "server/mariadb.h"
 
 namespace basalt::server {
@@ -14,5 +15,6 @@ engine::EngineOptions options_from_variables();
 std::int64_t lock_wait_timeout_ms(THD* thd);
 // Whether a commit must be on disk when it returns.
 bool commits_are_synced();
+kv::Durability commit_durability();
 
 }  // namespace basalt::server

@@ -15,9 +15,20 @@ bool has_blob_columns(const codec::TableLayout& layout) {
   });
 }
 
+codec::ColumnSet columns_not_stored(const codec::TableLayout& layout) {
+  codec::ColumnSet columns(layout.columns.size());
+  for (std::size_t i = 0; i < layout.columns.size(); ++i) {
+    if (!layout.columns[i].stored) columns.set(i);
+  }
+  return columns;
+}
+
 }  // namespace
 
-Cursor::Cursor(const Table& table) : table_(table), has_blobs_(has_blob_columns(table.layout())) {}
+Cursor::Cursor(const Table& table)
+    : table_(table),
+      has_blobs_(has_blob_columns(table.layout())),
+      not_stored_(columns_not_stored(table.layout())) {}
 
 void Cursor::open(txn::Transaction& transaction, std::size_t index_number,
                   const ReadSettings& settings, const codec::ColumnSet& wanted,
@@ -37,7 +48,13 @@ void Cursor::set_wanted(const codec::ColumnSet& wanted) {
   if (index_number_ == 0) return;
   const codec::SecondaryCodec& codec = table_.secondary(index_number_);
   visits_row_ = settings_.lock.has_value() || !(may_skip_row_ || codec.gives_all(wanted));
-  entry_plan_ = codec.plan(wanted);
+  if (!visits_row_) {
+    entry_plan_ = codec.plan(wanted);
+    return;
+  }
+  codec::ColumnSet from_entry = not_stored_;
+  from_entry.keep(wanted);
+  entry_plan_ = codec.plan(from_entry);
 }
 
 void Cursor::park() {
@@ -74,7 +91,7 @@ void Cursor::confine(std::string_view lower, std::string_view upper) {
 }
 
 kv::ReadView Cursor::view() {
-  if (settings_.lock) return {};
+  if (!settings_.is_consistent()) return {};
   return transaction_->consistent_view(settings_.needs_snapshot);
 }
 
@@ -119,8 +136,8 @@ void Cursor::start(kv::KeyRange range, Direction direction) {
 // Whether a value of the open unique index may belong to one row in our snapshot and to another
 // among our own changes.
 bool Cursor::reads_unique_behind_own_changes() const {
-  return index_number_ != 0 && !settings_.lock && transaction_->may_read_behind_own_changes() &&
-         table_.secondary(index_number_).is_unique();
+  return index_number_ != 0 && settings_.is_consistent() &&
+         transaction_->may_read_behind_own_changes() && table_.secondary(index_number_).is_unique();
 }
 
 // At an end of the iterator's range, goes on beyond it; false at the hard range's end.
@@ -290,7 +307,7 @@ Status Cursor::settle_secondary(std::uint8_t* record, Settled& settled) {
     BASALT_TRY(check_filter(iterator_->key(), iterator_->value(), record, settled));
     if (settled != Settled::kFound) return Status::ok();
   }
-  if (!settings_.lock && transaction_->may_read_behind_own_changes()) {
+  if (settings_.is_consistent() && transaction_->may_read_behind_own_changes()) {
     BASALT_TRY(codec.primary_key_of(iterator_->key(), iterator_->value(), current_primary_key_));
     bool hidden = false;
     BASALT_TRY(is_entry_hidden(iterator_->key(), hidden));
@@ -306,13 +323,17 @@ Status Cursor::settle_secondary(std::uint8_t* record, Settled& settled) {
   BASALT_TRY(codec.primary_key_of(iterator_->key(), iterator_->value(), current_primary_key_));
   primary_key_known_ = true;
   bool found = false;
+  std::string_view entry_value = iterator_->value();
   if (settings_.lock) {
     // The row may have left this entry while we waited for it.
     bool skipped = false;
     BASALT_TRY(lock_row(skipped));
     bool current = !skipped && transaction_->is_unchanged_since(current_primary_key_,
                                                                 iterator_sequence_);
-    if (!skipped && !current) BASALT_TRY(is_entry_current(iterator_->key(), current));
+    if (!skipped && !current) {
+      BASALT_TRY(is_entry_current(iterator_->key(), current));
+      entry_value = entry_value_.view();
+    }
     if (!current) {
       release_row_lock();
       settled = Settled::kPass;
@@ -320,7 +341,8 @@ Status Cursor::settle_secondary(std::uint8_t* record, Settled& settled) {
     }
   }
   BASALT_TRY(read_row(record, found));
-  if (!found && !settings_.lock && settings_.needs_snapshot) {
+  if (found) BASALT_TRY(read_entry_columns(iterator_->key(), entry_value, record));
+  if (!found && settings_.is_consistent() && settings_.needs_snapshot) {
     return Status(ErrorCode::kCorruption, "an entry of index '" +
                                               table_.index(index_number_).name +
                                               "' has no row; run CHECK TABLE");
@@ -415,6 +437,13 @@ Status Cursor::read_row(std::uint8_t* record, bool& found) {
   return table_.primary().read(current_primary_key_, row_.view(), row_plan_, record);
 }
 
+// What the visited row does not hold: VIRTUAL columns that the index is made of.
+Status Cursor::read_entry_columns(std::string_view key, std::string_view value,
+                                  std::uint8_t* record) {
+  if (entry_plan_.own.empty()) return Status::ok();
+  return table_.secondary(index_number_).read(key, value, entry_plan_, record);
+}
+
 Status Cursor::find_row(std::string_view primary_key, std::uint8_t* record, bool& found) {
   current_primary_key_ = primary_key;
   primary_key_known_ = true;
@@ -444,7 +473,7 @@ Status Cursor::find_unique(std::string_view key, std::uint8_t* record, bool& fou
     if (!visits_row_) return codec.read(key, entry_value_.view(), entry_plan_, record);
     BASALT_TRY(codec.primary_key_of(key, entry_value_.view(), current_primary_key_));
     primary_key_known_ = true;
-    if (!settings_.lock) return fetch_row(record, found);
+    if (!settings_.lock) break;
     bool skipped = false;
     BASALT_TRY(lock_row(skipped));
     if (skipped) {
@@ -457,7 +486,8 @@ Status Cursor::find_unique(std::string_view key, std::uint8_t* record, bool& fou
     // The value moved to another row, or away, while we waited: look again.
     release_row_lock();
   }
-  return read_row(record, found);
+  BASALT_TRY(read_row(record, found));
+  return found ? read_entry_columns(key, entry_value_.view(), record) : Status::ok();
 }
 
 const std::string& Cursor::primary_key() {

@@ -25,6 +25,12 @@ struct ReadSettings {
   bool skip_locked = false;
   // False only for a statement that reads a single row once.
   bool needs_snapshot = true;
+  // Without locks, but what is newest, as a read with locks does: for values that the transaction
+  // has locked itself.
+  bool reads_newest = false;
+
+  // Whether the rows read are those of the transaction's or statement's snapshot.
+  bool is_consistent() const { return !lock && !reads_newest; }
 };
 
 // Which of the keys that compare with a search prefix is wanted. "Prefix" means: its leading
@@ -130,17 +136,20 @@ class Cursor {
   Status is_entry_current(std::string_view key, bool& current);
   Status fetch_row(std::uint8_t* record, bool& found);
   Status read_row(std::uint8_t* record, bool& found);
+  Status read_entry_columns(std::string_view key, std::string_view value, std::uint8_t* record);
   kv::ReadView view();
   Status check_interruption();
 
   const Table& table_;
   const bool has_blobs_;
+  const codec::ColumnSet not_stored_;  // VIRTUAL columns: only index entries hold them
   txn::Transaction* transaction_ = nullptr;
   std::size_t index_number_ = 0;
   ReadSettings settings_;
   bool may_skip_row_ = false;
   bool visits_row_ = true;
   codec::ReadPlan row_plan_;
+  // Of the columns to unpack from the entry: all, or if the row is visited those it does not hold.
   codec::ReadPlan entry_plan_;
   EntryFilter* filter_ = nullptr;
   codec::ReadPlan filter_plan_;

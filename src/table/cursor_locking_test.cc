@@ -152,6 +152,25 @@ TEST_F(CursorLockingTest, ALockingReadSeesTheNewestCommittedRowsThroughEveryInde
   }
 }
 
+TEST_F(CursorLockingTest, AReadOfTheNewestSeesNewCommitsThroughEveryIndexAndLocksNothing) {
+  test::Session reader(store_);
+  EXPECT_EQ(ids(reader, test::kPrimary, {}).size(), 9U);  // opens the snapshot
+  must(b_.remove(row_of(4)));
+  must(b_.insert(row_of(10)));
+  b_.commit();
+  must(b_.remove(row_of(5)));
+  ReadSettings newest;
+  newest.reads_newest = true;
+  newest.needs_snapshot = false;
+  for (std::size_t i = 0; i < test::kIndexes; ++i) {
+    Ids seen = ids(reader, i, newest);
+    std::sort(seen.begin(), seen.end());
+    EXPECT_EQ(seen, (Ids{1, 2, 3, 5, 6, 7, 8, 9, 10})) << "index " << i;
+  }
+  for (const int id : {1, 10}) EXPECT_FALSE(is_locked(id)) << id;
+  EXPECT_EQ(ids(reader, test::kPrimary, {}).size(), 9U);
+}
+
 TEST_F(CursorLockingTest, ALockingReadLocksWhatItReadsInItsMode) {
   Cursor cursor(store_.table());
   open(cursor, a_, test::kByCity, locking(lock::LockMode::kShared));

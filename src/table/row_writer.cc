@@ -2,7 +2,11 @@
 
 namespace basalt::table {
 
-RowWriter::RowWriter(const Table& table) : table_(table), entries_(table.index_count() - 1) {}
+RowWriter::RowWriter(const Table& table) : table_(table), entries_(table.index_count() - 1) {
+  for (std::size_t i = 0; i < table.index_count(); ++i) {
+    if (table.index(i).guarded_parts != 0) guarded_indexes_.push_back(i);
+  }
+}
 
 Status RowWriter::lock_exclusive(txn::Transaction& transaction, std::string_view key) {
   return transaction.lock(key, lock::LockMode::kExclusive, policy_);
@@ -34,6 +38,15 @@ Status RowWriter::check_unique(txn::Transaction& transaction, std::size_t index_
   return Status::of(ErrorCode::kDuplicateKey);
 }
 
+Status RowWriter::lock_guards(txn::Transaction& transaction, const std::uint8_t* record) {
+  for (const std::size_t i : guarded_indexes_) {
+    if (table_.make_guard(i, record, guard_)) {
+      BASALT_TRY(lock_exclusive(transaction, guard_));
+    }
+  }
+  return Status::ok();
+}
+
 Status RowWriter::lock_vacated(txn::Transaction& transaction, std::size_t index_number,
                                const std::uint8_t* record) {
   const codec::SecondaryCodec& codec = table_.secondary(index_number);
@@ -48,6 +61,7 @@ Status RowWriter::insert(txn::Transaction& transaction, const std::uint8_t* reco
     BASALT_TRY(table_.state().hidden_row_id.take(0, 1, 1, row_id));
   }
   table_.primary().make_key(record, row_id, new_key_);
+  BASALT_TRY(lock_guards(transaction, record));
   BASALT_TRY(check_primary(transaction));
   for (std::size_t i = 1; i < table_.index_count(); ++i) {
     Entry& entry = entries_[i - 1];
@@ -76,6 +90,8 @@ Status RowWriter::update(txn::Transaction& transaction, const std::uint8_t* old_
   }
   const bool moves = old_key_ != new_key_;
   BASALT_TRY(lock_exclusive(transaction, old_key_));
+  BASALT_TRY(lock_guards(transaction, old_record));
+  BASALT_TRY(lock_guards(transaction, new_record));
   if (moves) BASALT_TRY(check_primary(transaction));
   for (std::size_t i = 1; i < table_.index_count(); ++i) {
     const codec::SecondaryCodec& codec = table_.secondary(i);
@@ -116,6 +132,7 @@ Status RowWriter::remove(txn::Transaction& transaction, const std::uint8_t* reco
     table_.primary().make_key(record, 0, old_key_);
   }
   BASALT_TRY(lock_exclusive(transaction, old_key_));
+  BASALT_TRY(lock_guards(transaction, record));
   for (std::size_t i = 1; i < table_.index_count(); ++i) {
     BASALT_TRY(lock_vacated(transaction, i, record));
   }

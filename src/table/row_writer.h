@@ -16,7 +16,8 @@ namespace basalt::table {
 //
 // Atomicity   A call that fails has changed nothing, so the statement may go on with other rows.
 //             All locks and duplicate checks come before the first write.
-// Locks       Exclusive on the primary key, and on the values that enter or leave a unique index.
+// Locks       Exclusive on the primary key, on the values that enter or leave a unique index, and
+//             on those of guarded parts (catalog::IndexDefinition) that enter or leave.
 // Errors      kDuplicateKey: duplicate_index() and duplicate_primary_key() name the row that is
 //             there already; it is locked. Errors of locks as in LockManager.
 // Threads     Belongs to one handler. Buffers are reused: no allocation per row in the long run.
@@ -52,6 +53,8 @@ class RowWriter {
   Status check_primary(txn::Transaction& transaction);
   Status check_unique(txn::Transaction& transaction, std::size_t index_number,
                       const std::uint8_t* record, const Entry& entry);
+  // Locks the values of the record's guarded parts, in every index that has them.
+  Status lock_guards(txn::Transaction& transaction, const std::uint8_t* record);
   // Keeps others from inserting the unique value that is about to go until we commit.
   Status lock_vacated(txn::Transaction& transaction, std::size_t index_number,
                       const std::uint8_t* record);
@@ -63,6 +66,8 @@ class RowWriter {
   std::string new_key_;
   std::string row_;
   std::string unique_prefix_;
+  std::string guard_;
+  std::vector<std::size_t> guarded_indexes_;
   kv::PinnedValue found_;
   std::size_t duplicate_index_ = 0;
   std::string duplicate_primary_key_;

@@ -244,5 +244,41 @@ TEST_P(RowWriterTest, ARefusedDuplicateLocksTheRowThatIsThere) {
   EXPECT_TRUE(fails_with(ErrorCode::kLockTimeout, b_.remove(kAnn, keys_[1])));
 }
 
+// Two sessions and a table whose index by_amount guards its first part.
+class GuardedPartsTest : public testing::Test {
+ protected:
+  test::Store store_{Keys::kId, 1};
+  test::Session a_{store_};
+  test::Session b_{store_};
+};
+
+TEST_F(GuardedPartsTest, OnlyOneTransactionAtATimeInsertsAGuardedValue) {
+  must(a_.insert({1, "a", "Rome", 10, 1, {}}));
+  EXPECT_TRUE(fails_with(ErrorCode::kLockTimeout, b_.insert({2, "b", "Oslo", 10, 2, {}})));
+  must(b_.insert({3, "c", "Oslo", 11, 3, {}}));
+  a_.commit();
+  must(b_.insert({2, "b", "Oslo", 10, 2, {}}));
+}
+
+TEST_F(GuardedPartsTest, AGuardedValueThatLeavesStaysLockedUntilTheCommit) {
+  const Row ann{1, "a", "Rome", 10, 1, {}};
+  const Row bob{2, "b", "Rome", 20, 2, {}};
+  must(a_.insert(ann));
+  must(a_.insert(bob));
+  a_.commit();
+  must(a_.remove(ann));
+  must(a_.update(bob, {2, "b", "Rome", 21, 2, {}}));
+  for (const int amount : {10, 20, 21}) {
+    EXPECT_TRUE(fails_with(ErrorCode::kLockTimeout, b_.insert({3, "c", "Oslo", amount, 3, {}})));
+  }
+  a_.rollback();
+  must(b_.insert({3, "c", "Oslo", 21, 3, {}}));
+}
+
+TEST_F(GuardedPartsTest, NullsAreNotGuarded) {
+  must(a_.insert({1, "a", "Rome", {}, 1, {}}));
+  must(b_.insert({2, "b", "Oslo", {}, 2, {}}));
+}
+
 }  // namespace
 }  // namespace basalt::table

@@ -29,6 +29,14 @@ Table::Table(catalog::TablePointer definition, codec::TableLayout layout,
   }
 }
 
+bool Table::make_guard(std::size_t index_number, const std::uint8_t* record,
+                       std::string& key) const {
+  const std::size_t parts = index(index_number).guarded_parts;
+  if (index_number != 0) return secondary(index_number).make_guard(record, parts, key);
+  primary_.make_guard(record, parts, key);
+  return true;
+}
+
 kv::KeyRange Table::whole_range(std::size_t index_number) const {
   kv::KeyRange range;
   append_be32(range.lower, index(index_number).id);

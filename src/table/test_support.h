@@ -252,9 +252,12 @@ class NeverInterrupted final : public Interruption {
 // A database with the table open, which can be closed and opened again.
 class Store {
  public:
-  explicit Store(Keys keys) : keys_(keys) {
+  // `guarded_parts`: of the index by_amount.
+  explicit Store(Keys keys, std::uint32_t guarded_parts = 0) : keys_(keys) {
     open_database();
-    basalt::test::must(catalog_->create(make_definition(keys)));
+    catalog::TableDefinition definition = make_definition(keys);
+    definition.indexes[kByAmount].guarded_parts = guarded_parts;
+    basalt::test::must(catalog_->create(std::move(definition)));
     open_table();
   }
   ~Store() { close(); }

@@ -115,10 +115,18 @@ catalog::KeyPartDefinition part_definition(const KEY_PART_INFO& part, const TABL
   return definition;
 }
 
+// The server checks a long UNIQUE by the hash that is the key's only part, and overlaps of periods
+// by the parts before the period's end and start.
+std::uint32_t guarded_parts(const KEY& key) {
+  if (key.algorithm == HA_KEY_ALG_LONG_HASH) return 1;
+  return key.without_overlaps ? key.user_defined_key_parts - 2 : 0;
+}
+
 catalog::IndexDefinition index_definition(const KEY& key, const TABLE& table) {
   catalog::IndexDefinition definition;
   definition.name = std::string(key.name.str, key.name.length);
-  definition.unique = (key.flags & HA_NOSAME) != 0;
+  definition.unique = is_unique(key);
+  definition.guarded_parts = guarded_parts(key);
   for (uint i = 0; i < key.user_defined_key_parts; ++i) {
     definition.parts.push_back(part_definition(key.key_part[i], table));
   }
@@ -208,6 +216,10 @@ Status check_supported(const TABLE& table) {
     }
   }
   return Status::ok();
+}
+
+bool is_unique(const KEY& key) {
+  return (key.flags & HA_NOSAME) != 0 && key.algorithm != HA_KEY_ALG_LONG_HASH;
 }
 
 std::string_view table_name_of(const char* path) {

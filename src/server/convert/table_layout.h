@@ -30,6 +30,9 @@ ServerTable translate_table(const TABLE& table, std::string_view name,
 // Why the engine cannot store such a table: kUnsupported with a text for the user, or ok.
 Status check_supported(const TABLE& table);
 
+// Whether the engine keeps the key's values unique; of a long UNIQUE the server does.
+bool is_unique(const KEY& key);
+
 // The dictionary's name of a table file path ("./db/table").
 std::string_view table_name_of(const char* path);
 

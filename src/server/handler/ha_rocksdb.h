@@ -124,6 +124,15 @@ class ha_rocksdb final : public handler {
   // Makes cursor and writer for the share's table, unless they are.
   void bind();
   void begin_statement(THD* thd);
+  // A sequence's single row is not part of the user's transaction: reads see it as it is, and a
+  // write is a transaction of its own.
+  bool is_sequence() const { return table_share->table_type == TABLE_TYPE_SEQUENCE; }
+  txn::Transaction& transaction() const {
+    return own_transaction_ ? *own_transaction_ : session_->transaction();
+  }
+  lock::WaitPolicy wait_policy() const;
+  // After a write: ends own_transaction_, if there is one.
+  int end_own_transaction(int error);
   std::size_t our_index(uint index) const { return share_->translation.index_numbers[index]; }
   const table::Table& opened() const { return *table_; }
 
@@ -131,8 +140,13 @@ class ha_rocksdb final : public handler {
   int report(Status status);
   // The result of a read: 0, `not_found`, or the error.
   int finish_read(Status status, bool found, int not_found);
+  int finish_range_read(Status status, bool found);
   codec::ColumnSet wanted_columns() const;
-  void open_cursor(std::size_t index_number, bool may_skip_row);
+  void open_cursor(std::size_t index_number, const table::ReadSettings& settings,
+                   bool may_skip_row);
+  void mark_indexed_virtual_columns();
+  bool checks_uniqueness(uint index) const;
+  int lock_guard(uint index, const uchar* key);
   table::ReadSettings read_settings() const;
   // Whether the statement's only access to data is the point read that comes next.
   bool is_only_read() const;
@@ -152,10 +166,12 @@ class ha_rocksdb final : public handler {
   TableShare* share_ = nullptr;
   std::shared_ptr<table::Table> table_;  // what cursor_ and writer_ are bound to
   Session* session_ = nullptr;  // of the connection that locked the table
+  std::unique_ptr<txn::Transaction> own_transaction_;  // of a sequence
   std::unique_ptr<table::Cursor> cursor_;
   std::unique_ptr<table::RowWriter> writer_;
   std::optional<lock::LockMode> row_lock_;
   bool skip_locked_ = false;
+  bool writes_rows_ = false;  // the server locked the table for writing
   bool reads_whole_rows_ = false;
   bool reads_once_ = false;
   bool scan_started_ = false;

@@ -37,13 +37,19 @@ int ha_rocksdb::analyze(THD* thd, HA_CHECK_OPT*) noexcept {
 
 int ha_rocksdb::check(THD* thd, HA_CHECK_OPT*) noexcept {
   table::Checker checker(the_engine().database(), opened(), Session::of(thd));
-  const auto complete = [](std::uint8_t*) { return Status::ok(); };
+  MY_BITMAP* const wanted = table->read_set;
+  table->read_set = &table->s->all_set;
+  const auto complete = [this](std::uint8_t*) {
+    if (table->vfield != nullptr) table->update_virtual_fields(this, VCOL_UPDATE_FOR_READ);
+    return Status::ok();
+  };
   const auto report_problem = [thd](const std::string& problem) {
     push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_NOT_KEYFILE, "RocksDB: %s",
                         problem.c_str());
     log_message(LogLevel::kError, "CHECK TABLE: " + problem);
   };
   Result<bool> sound = checker.run(table->record[0], complete, report_problem);
+  table->read_set = wanted;
   if (!sound.is_ok()) return admin_result(sound.status(), thd, "CHECK");
   return sound.value() ? HA_ADMIN_OK : HA_ADMIN_CORRUPT;
 }

@@ -53,8 +53,13 @@ THR_LOCK_DATA** ha_rocksdb::store_lock(THD* thd, THR_LOCK_DATA** to,
   return to;
 }
 
+lock::WaitPolicy ha_rocksdb::wait_policy() const {
+  return session_ == nullptr ? lock::WaitPolicy() : session_->wait_policy();
+}
+
 void ha_rocksdb::begin_statement(THD* thd) {
   bind();
+  if (is_sequence()) return;
   session_ = &Session::of(thd);
   session_->register_statement();
   writer_->set_wait_policy(session_->wait_policy());
@@ -63,20 +68,25 @@ void ha_rocksdb::begin_statement(THD* thd) {
 int ha_rocksdb::external_lock(THD* thd, int type) noexcept {
   if (type == F_UNLCK) {
     row_lock_.reset();
+    writes_rows_ = false;
     // A scan that is still open goes on in another statement: HANDLER.
     if (cursor_->is_open()) cursor_->park();
     return 0;
   }
   begin_statement(thd);
-  if (type == F_WRLCK) row_lock_ = lock::LockMode::kExclusive;
-  reads_whole_rows_ = type == F_WRLCK && needs_whole_rows(thd);
+  writes_rows_ = type == F_WRLCK;
+  if (writes_rows_) row_lock_ = lock::LockMode::kExclusive;
+  if (is_sequence()) row_lock_.reset();
+  reads_whole_rows_ = writes_rows_ && (needs_whole_rows(thd) || is_sequence());
   return 0;
 }
 
 int ha_rocksdb::start_stmt(THD* thd, thr_lock_type type) noexcept {
   begin_statement(thd);
   row_lock_ = row_lock_of(thd, type);
-  reads_whole_rows_ = row_lock_ == lock::LockMode::kExclusive && needs_whole_rows(thd);
+  writes_rows_ = row_lock_ == lock::LockMode::kExclusive;
+  if (is_sequence()) row_lock_.reset();
+  reads_whole_rows_ = writes_rows_ && (needs_whole_rows(thd) || is_sequence());
   return 0;
 }
 

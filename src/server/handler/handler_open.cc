@@ -33,6 +33,7 @@ Status ha_rocksdb::open_shared_table(TableShare& share) {
 
 void ha_rocksdb::bind() {
   if (table_ == share_->table) return;
+  if (is_sequence()) own_transaction_ = the_engine().transactions().make_transaction(nullptr);
   cursor_.reset();
   writer_.reset();
   table_ = share_->table;
@@ -72,6 +73,7 @@ int ha_rocksdb::open(const char* name, int, uint) noexcept {
 int ha_rocksdb::close() noexcept {
   cursor_.reset();
   writer_.reset();
+  own_transaction_.reset();
   table_.reset();
   share_ = nullptr;
   return 0;
@@ -85,6 +87,7 @@ handler* ha_rocksdb::clone(const char* name, MEM_ROOT* memory) noexcept {
   twin->session_ = session_;
   twin->row_lock_ = row_lock_;
   twin->skip_locked_ = skip_locked_;
+  twin->writes_rows_ = writes_rows_;
   twin->reads_whole_rows_ = reads_whole_rows_;
   return copy;
 }

@@ -63,6 +63,27 @@ bool has_null_part(const KEY& key, std::size_t part_count, const uchar* tuple) {
   return false;
 }
 
+bool has_virtual_part(const KEY& key) {
+  for (uint i = 0; i < key.user_defined_key_parts; ++i) {
+    if (!key.key_part[i].field->stored_in_db()) return true;
+  }
+  return false;
+}
+
+// Statements whose own reads never use the handler that they write through.
+bool is_insert(THD* thd) {
+  switch (thd_sql_command(thd)) {
+    case SQLCOM_UPDATE:
+    case SQLCOM_UPDATE_MULTI:
+    case SQLCOM_DELETE:
+    case SQLCOM_DELETE_MULTI:
+    case SQLCOM_SELECT:
+      return false;
+    default:
+      return true;
+  }
+}
+
 }  // namespace
 
 table::EntryFilter::Verdict PushedConditionFilter::check() {
@@ -96,15 +117,17 @@ codec::ColumnSet ha_rocksdb::wanted_columns() const {
 table::ReadSettings ha_rocksdb::read_settings() const {
   table::ReadSettings settings;
   settings.lock = row_lock_;
-  settings.wait = session_->wait_policy();
+  settings.reads_newest = is_sequence();
+  settings.wait = wait_policy();
   settings.skip_locked = skip_locked_;
   settings.needs_snapshot = !reads_once_;
   return settings;
 }
 
-void ha_rocksdb::open_cursor(std::size_t index_number, bool may_skip_row) {
-  cursor_->open(session_->transaction(), index_number, read_settings(), wanted_columns(),
-                may_skip_row);
+void ha_rocksdb::open_cursor(std::size_t index_number, const table::ReadSettings& settings,
+                             bool may_skip_row) {
+  if (writes_rows_) mark_indexed_virtual_columns();
+  cursor_->open(transaction(), index_number, settings, wanted_columns(), may_skip_row);
   cursor_->set_interruption(session_);
   is_point_range_ = false;
 }
@@ -112,7 +135,18 @@ void ha_rocksdb::open_cursor(std::size_t index_number, bool may_skip_row) {
 // The server may want more columns when the scan is open already: DELETE does.
 void ha_rocksdb::column_bitmaps_signal() noexcept {
   handler::column_bitmaps_signal();
+  if (writes_rows_) mark_indexed_virtual_columns();
   if (cursor_ && cursor_->is_open()) cursor_->set_wanted(wanted_columns());
+}
+
+// The entries of the old row can be found only by the values of its virtual columns: have the
+// server compute them whenever it has read a row.
+void ha_rocksdb::mark_indexed_virtual_columns() {
+  if (table->vfield == nullptr) return;
+  for (Field** field = table->vfield; *field != nullptr; ++field) {
+    if ((*field)->stored_in_db() || ((*field)->flags & PART_KEY_FLAG) == 0) continue;
+    table->mark_virtual_column_with_deps(*field);
+  }
 }
 
 // The server's condition on the index applies to reads into its first record buffer only.
@@ -131,7 +165,7 @@ int ha_rocksdb::finish_read(Status status, bool found, int not_found) {
 }
 
 Item* ha_rocksdb::idx_cond_push(uint index, Item* condition) noexcept {
-  if (our_index(index) == 0) return condition;
+  if (our_index(index) == 0 || has_virtual_part(table->key_info[index])) return condition;
   pushed_idx_cond = condition;
   pushed_idx_cond_keyno = index;
   in_range_check_pushed_down = true;
@@ -141,7 +175,7 @@ Item* ha_rocksdb::idx_cond_push(uint index, Item* condition) noexcept {
 // ---- table scans and positions
 
 int ha_rocksdb::rnd_init(bool) noexcept {
-  open_cursor(0, false);
+  open_cursor(0, read_settings(), false);
   scan_started_ = false;
   return 0;
 }
@@ -182,8 +216,35 @@ void ha_rocksdb::position(const uchar* record) noexcept {
 // ---- index reads
 
 int ha_rocksdb::index_init(uint index, bool) noexcept {
-  open_cursor(our_index(index), keyread_enabled());
+  table::ReadSettings settings = read_settings();
+  if (checks_uniqueness(index)) {
+    settings.lock.reset();
+    settings.reads_newest = true;
+  }
+  open_cursor(our_index(index), settings, keyread_enabled());
   return 0;
+}
+
+// Whether the server reads the index to check a uniqueness of its own (lookup_handler) for a row
+// that it is about to write. Nothing but such checks reads the index of a long UNIQUE.
+bool ha_rocksdb::checks_uniqueness(uint index) const {
+  const KEY& key = table->key_info[index];
+  if (key.algorithm == HA_KEY_ALG_LONG_HASH) return true;
+  if (!key.without_overlaps || !writes_rows_) return false;
+  return table->file->lookup_handler == this && (table->file != this || is_insert(ha_thd()));
+}
+
+// Only who holds the lock of the values may write rows that have them: no other row appears or
+// goes until our transaction ends.
+int ha_rocksdb::lock_guard(uint index, const uchar* key) {
+  const std::size_t number = our_index(index);
+  const std::size_t parts = opened().index(number).guarded_parts;
+  if (number == 0) {
+    opened().primary().make_search_prefix(key, parts, prefix_);
+  } else {
+    opened().secondary(number).make_search_prefix(key, parts, prefix_);
+  }
+  return report(transaction().lock(prefix_, lock::LockMode::kExclusive, wait_policy()));
 }
 
 int ha_rocksdb::index_end() noexcept {
@@ -209,13 +270,13 @@ std::size_t ha_rocksdb::make_prefix(uint index, const uchar* key, key_part_map p
 
 bool ha_rocksdb::is_point_read(uint index, std::size_t part_count, const uchar* key) const {
   const KEY& info = table->key_info[index];
-  return (info.flags & HA_NOSAME) != 0 && part_count == info.user_defined_key_parts &&
+  return is_unique(info) && part_count == info.user_defined_key_parts &&
          !has_null_part(info, part_count, key);
 }
 
 bool ha_rocksdb::extends_unique(uint index, const key_range* range) const {
   const KEY& info = table->key_info[index];
-  return range != nullptr && our_index(index) != 0 && (info.flags & HA_NOSAME) != 0 &&
+  return range != nullptr && our_index(index) != 0 && is_unique(info) &&
          count_parts(info, range->keypart_map) > info.user_defined_key_parts;
 }
 
@@ -241,10 +302,14 @@ int ha_rocksdb::read_extended(uchar* record, const uchar* key, uint key_length,
 
 int ha_rocksdb::index_read_map(uchar* record, const uchar* key, key_part_map parts,
                                ha_rkey_function mode) noexcept {
+  if (checks_uniqueness(active_index)) {
+    const int error = lock_guard(active_index, key);
+    if (error != 0) return error;
+  }
   prepare_seek(record);
   const std::size_t part_count = make_prefix(active_index, key, parts, prefix_);
   const KEY& info = table->key_info[active_index];
-  if ((info.flags & HA_NOSAME) != 0 && part_count > info.user_defined_key_parts) {
+  if (is_unique(info) && part_count > info.user_defined_key_parts) {
     return read_extended(record, key, calculate_key_len(table, active_index, key, parts), mode);
   }
   bool found = false;
@@ -304,7 +369,7 @@ int ha_rocksdb::index_last(uchar* record) noexcept {
 
 int ha_rocksdb::index_next_same(uchar* record, const uchar* key, uint key_length) noexcept {
   const KEY& info = table->key_info[active_index];
-  if ((info.flags & HA_NOSAME) != 0 && key_length > info.key_length) {
+  if (is_unique(info) && key_length > info.key_length) {
     return handler::index_next_same(record, key, key_length);
   }
   bool found = false;
@@ -353,7 +418,15 @@ int ha_rocksdb::read_range_first(const key_range* start, const key_range* end, b
     cursor_->confine(lower_, upper_);
     status = cursor_->seek_first(record, found);
   }
+  return finish_range_read(std::move(status), found);
+}
+
+// The server's wrappers do this after single reads, and leave ranges to who reads them.
+int ha_rocksdb::finish_range_read(Status status, bool found) {
   const int result = finish_read(std::move(status), found, HA_ERR_END_OF_FILE);
+  if (result == 0 && table->vfield != nullptr) {
+    table->update_virtual_fields(this, VCOL_UPDATE_FOR_READ);
+  }
   table->status = result == 0 ? 0 : STATUS_NOT_FOUND;
   return result;
 }
@@ -364,9 +437,7 @@ int ha_rocksdb::read_range_next() noexcept {
   increment_statistics(&SSV::ha_read_next_count);
   bool found = false;
   Status status = cursor_->next(table->record[0], found);
-  const int result = finish_read(std::move(status), found, HA_ERR_END_OF_FILE);
-  table->status = result == 0 ? 0 : STATUS_NOT_FOUND;
-  return result;
+  return finish_range_read(std::move(status), found);
 }
 
 }  // namespace basalt::server

@@ -1,6 +1,7 @@
 #include "server/convert/error_mapping.h"
 #include "server/handler/ha_rocksdb.h"
 #include "server/plugin.h"
+#include "server/sysvars.h"
 #include "table/state_loader.h"
 #include "server/mariadb.h"
 
@@ -28,33 +29,40 @@ int ha_rocksdb::write_row(const uchar* record) noexcept {
     const int error = update_auto_increment();
     if (error != 0) return error;
   }
-  Status status = writer_->insert(session_->transaction(), record);
+  Status status = writer_->insert(transaction(), record);
   if (status.is(ErrorCode::kDuplicateKey)) {
     fill_duplicate_position();
     return HA_ERR_FOUND_DUPP_KEY;
   }
-  if (!status.is_ok()) return report(std::move(status));
+  if (!status.is_ok()) return end_own_transaction(report(std::move(status)));
   share_->statistics->note_rows(1);
-  return note_auto_increment(record);
+  return end_own_transaction(note_auto_increment(record));
+}
+
+int ha_rocksdb::end_own_transaction(int error) {
+  if (!own_transaction_) return error;
+  if (error == 0) return report(own_transaction_->commit(commit_durability()));
+  own_transaction_->rollback().ignore("the write has failed already; its error is reported");
+  return error;
 }
 
 int ha_rocksdb::update_row(const uchar* old_record, const uchar* new_record) noexcept {
-  Status status = writer_->update(session_->transaction(), old_record, new_record,
+  Status status = writer_->update(transaction(), old_record, new_record,
                                   opened().has_hidden_key() ? cursor_->primary_key() : "");
   if (status.is(ErrorCode::kDuplicateKey)) {
     fill_duplicate_position();
     return HA_ERR_FOUND_DUPP_KEY;
   }
-  if (!status.is_ok()) return report(std::move(status));
-  return note_auto_increment(new_record);
+  const int error = report(std::move(status));
+  return end_own_transaction(error != 0 ? error : note_auto_increment(new_record));
 }
 
 int ha_rocksdb::delete_row(const uchar* record) noexcept {
-  Status status = writer_->remove(session_->transaction(), record,
+  Status status = writer_->remove(transaction(), record,
                                   opened().has_hidden_key() ? cursor_->primary_key() : "");
-  if (!status.is_ok()) return report(std::move(status));
+  if (!status.is_ok()) return end_own_transaction(report(std::move(status)));
   share_->statistics->note_rows(-1);
-  return 0;
+  return end_own_transaction(0);
 }
 
 void ha_rocksdb::get_auto_increment(ulonglong offset, ulonglong increment, ulonglong desired,

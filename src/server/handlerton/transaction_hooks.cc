@@ -10,10 +10,6 @@
 namespace basalt::server {
 namespace {
 
-kv::Durability commit_durability() {
-  return commits_are_synced() ? kv::Durability::kSynced : kv::Durability::kBuffered;
-}
-
 int commit(handlerton*, THD* thd, bool all) noexcept {
   Session* session = Session::find(thd);
   if (session == nullptr) return 0;
