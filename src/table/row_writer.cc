@@ -41,7 +41,7 @@ Status RowWriter::check_unique(txn::Transaction& transaction, std::size_t index_
 Status RowWriter::lock_guards(txn::Transaction& transaction, const std::uint8_t* record) {
   for (const std::size_t i : guarded_indexes_) {
     if (table_.make_guard(i, record, guard_)) {
-      BASALT_TRY(lock_exclusive(transaction, guard_));
+      BASALT_TRY(transaction.guard(table_.family(i), guard_, policy_));
     }
   }
   return Status::ok();

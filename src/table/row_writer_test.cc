@@ -275,6 +275,30 @@ TEST_F(GuardedPartsTest, AGuardedValueThatLeavesStaysLockedUntilTheCommit) {
   must(b_.insert({3, "c", "Oslo", 21, 3, {}}));
 }
 
+TEST(GuardedParts, APreparedTransactionHoldsItsGuardedValuesAfterARestart) {
+  test::Store store(Keys::kId, 1);
+  {
+    test::Session session(store);
+    must(session.insert({1, "a", "Rome", 10, 1, {}}));
+    session.transaction().end_statement();
+    must(session.transaction().prepare("theirs", kv::Durability::kSynced, true));
+    store.transactions().detach_prepared(session.take_transaction());
+  }
+  store.crash();
+  {
+    test::Session session(store);
+    EXPECT_TRUE(
+        fails_with(ErrorCode::kLockTimeout, session.insert({2, "b", "Oslo", 10, 2, {}})));
+    must(session.insert({3, "c", "Oslo", 11, 3, {}}));
+    session.commit();
+  }
+  bool found = false;
+  must(store.transactions().commit_prepared("theirs", found));
+  EXPECT_TRUE(found);
+  EXPECT_EQ(test::Session(store).rows().size(), 2U);
+  EXPECT_EQ(store.check(), Problems());
+}
+
 TEST_F(GuardedPartsTest, NullsAreNotGuarded) {
   must(a_.insert({1, "a", "Rome", {}, 1, {}}));
   must(b_.insert({2, "b", "Oslo", {}, 2, {}}));

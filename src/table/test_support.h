@@ -350,6 +350,8 @@ class Session {
 
   txn::Transaction& transaction() { return *transaction_; }
   RowWriter& writer() { return writer_; }
+  // The session is of no use without it.
+  std::unique_ptr<txn::Transaction> take_transaction() { return std::move(transaction_); }
 
   Status insert(const Row& row) { return writer_.insert(*transaction_, Record(row).data()); }
   Status update(const Row& from, const Row& to, std::string_view primary_key = {}) {

@@ -37,6 +37,7 @@ void Transaction::finish() {
     manager_.changes().note_end(bucket, sequence);
   }
   changed_buckets_.clear();
+  guards_.clear();
   if (changes_are_unknown_) manager_.changes().note_end_of_unknown(newest_sequence());
   changes_are_unknown_ = false;
   manager_.locks().release_all(owner_);
@@ -206,6 +207,14 @@ Status Transaction::lock(std::string_view key, lock::LockMode mode,
   return manager_.locks().lock(owner_, key, mode, policy, newly_acquired);
 }
 
+Status Transaction::guard(kv::FamilyId family, std::string_view key,
+                          const lock::WaitPolicy& policy) {
+  bool is_new = false;
+  BASALT_TRY(lock(key, lock::LockMode::kExclusive, policy, &is_new));
+  if (is_new) guards_.push_back({family, std::string(key)});
+  return Status::ok();
+}
+
 void Transaction::unlock(std::string_view key) { manager_.locks().unlock(owner_, key); }
 
 std::uint64_t Transaction::newest_sequence() const {
@@ -270,10 +279,16 @@ Status Transaction::remove_single(kv::FamilyId family, std::string_view key) {
 
 // ---- the end
 
-Status Transaction::prepare(const std::string& name, kv::Durability durability) {
+Status Transaction::prepare(const std::string& name, kv::Durability durability,
+                            bool keeps_guards) {
   BASALT_ASSERT(state_ == State::kActive);
   end_statement();
   if (!has_writes_) BASALT_TRY(begin_writing());
+  if (keeps_guards) {
+    // Recovery locks every key that the transaction changes; removing what is not there changes
+    // nothing else.
+    for (const Guard& guard : guards_) BASALT_TRY(remove(guard.family, guard.key));
+  }
   BASALT_TRY(from_rocksdb(writes_->SetName(name)));
   writes_->GetWriteOptions()->sync = durability == kv::Durability::kSynced;
   BASALT_FAILPOINT("txn.prepare.before_write");

@@ -102,6 +102,9 @@ class Transaction {
   // As LockManager::lock; locks live until the transaction ends.
   Status lock(std::string_view key, lock::LockMode mode, const lock::WaitPolicy& policy,
               bool* newly_acquired = nullptr);
+  // Locks a value, exclusively, that is the beginning of keys but never a whole one: `key`, of an
+  // index in `family`. A prepared transaction holds it again after a restart, if prepare() says so.
+  Status guard(kv::FamilyId family, std::string_view key, const lock::WaitPolicy& policy);
   // Gives a lock back that guards nothing: the row did not match.
   void unlock(std::string_view key);
 
@@ -123,7 +126,8 @@ class Transaction {
   // ---- the end
 
   // Writes the changes to the log under `name`, undecided. Names are unique among prepared ones.
-  Status prepare(const std::string& name, kv::Durability durability);
+  // `keeps_guards`: others may use the engine before the transaction is decided after a restart.
+  Status prepare(const std::string& name, kv::Durability durability, bool keeps_guards = false);
   // Makes the changes visible and releases locks and snapshot.
   Status commit(kv::Durability durability);
   Status rollback();
@@ -149,6 +153,11 @@ class Transaction {
   std::unique_ptr<kv::Snapshot> transaction_snapshot_;
   std::unique_ptr<kv::Snapshot> statement_snapshot_;
   std::string name_;
+  struct Guard {
+    kv::FamilyId family;
+    std::string key;
+  };
+  std::vector<Guard> guards_;
   // ChangeTracker buckets of the rows changed.
   std::vector<std::uint32_t> changed_buckets_;
   bool changes_are_unknown_ = false;  // recovered after a crash

@@ -136,6 +136,7 @@ class ha_rocksdb final : public handler {
   std::size_t our_index(uint index) const { return share_->translation.index_numbers[index]; }
   const table::Table& opened() const { return *table_; }
 
+  void report_corruption(const Status& status);
   // Translates a status; keeps its text for get_error_message().
   int report(Status status);
   // The result of a read: 0, `not_found`, or the error.

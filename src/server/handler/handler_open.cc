@@ -99,9 +99,20 @@ int ha_rocksdb::reset() noexcept {
 
 int ha_rocksdb::extra(ha_extra_function) noexcept { return 0; }
 
+// The server's text for a damaged table says nothing of what is damaged.
+void ha_rocksdb::report_corruption(const Status& status) {
+  const std::string text = "table '" + share_->translation.definition.name +
+                           "': " + status.message() +
+                           "; CHECK TABLE says more, a backup or a replica has the rows";
+  log_message(LogLevel::kError, text);
+  push_warning_printf(ha_thd(), Sql_condition::WARN_LEVEL_WARN, ER_NOT_KEYFILE, "RocksDB: %s",
+                      text.c_str());
+}
+
 int ha_rocksdb::report(Status status) {
   if (status.is_ok()) return 0;
   error_text_ = status.message();
+  if (status.is(ErrorCode::kCorruption) && share_ != nullptr) report_corruption(status);
   return to_handler_error(status, ha_thd());
 }
 

@@ -244,7 +244,7 @@ int ha_rocksdb::lock_guard(uint index, const uchar* key) {
   } else {
     opened().secondary(number).make_search_prefix(key, parts, prefix_);
   }
-  return report(transaction().lock(prefix_, lock::LockMode::kExclusive, wait_policy()));
+  return report(transaction().guard(opened().family(number), prefix_, wait_policy()));
 }
 
 int ha_rocksdb::index_end() noexcept {

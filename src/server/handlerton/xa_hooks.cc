@@ -55,8 +55,8 @@ int prepare(handlerton*, THD* thd, bool all) noexcept {
   if (!transaction.has_writes()) return 0;
   XID xid;
   thd_get_xid(thd, reinterpret_cast<MYSQL_XID*>(&xid));
-  const Status status = transaction.prepare(
-      name_of(xid), commits_are_synced() ? kv::Durability::kSynced : kv::Durability::kBuffered);
+  const bool is_users = thd->transaction->xid_state.is_explicit_XA();
+  const Status status = transaction.prepare(name_of(xid), commit_durability(), is_users);
   if (!status.is_ok()) log_message(LogLevel::kError, "prepare: " + status.message());
   return to_handler_error(status, thd);
 }
