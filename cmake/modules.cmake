@@ -31,7 +31,7 @@ function(basalt_module name)
   add_library(${name}_link_check SHARED cmake/empty.cc)
   target_link_libraries(${name}_link_check PRIVATE
     "$<LINK_LIBRARY:WHOLE_ARCHIVE,basalt_${name}>" ${dependencies} ${arg_FOREIGN} Threads::Threads)
-  if(NOT BASALT_FLAVOUR MATCHES "asan|tsan")
+  if(NOT BASALT_FLAVOUR MATCHES "asan|tsan|fuzz")
     target_link_options(${name}_link_check PRIVATE -Wl,--no-undefined)
   endif()
 

@@ -92,6 +92,23 @@ def test(quick: bool, only: tuple[str, ...], flavour: str, cases: tuple[str, ...
     sys.exit(0 if testing.run(quick, only, flavour, cases) else 1)
 
 
+@basalt.command()
+@click.option("--seconds", default=600, show_default=True, help="How long each fuzzer runs.")
+@click.argument("names", nargs=-1, metavar="[FUZZER...]")
+def fuzz(names: tuple[str, ...], seconds: int) -> None:
+    """Feed damaged bytes to everything that decodes stored ones, under libFuzzer.
+
+    Needs clang, which is installed. What is found is kept in build/fuzz.
+
+    \b
+    Examples:
+      ./basalt fuzz
+      ./basalt fuzz --seconds 60 row_decode_fuzz
+    """
+    from basaltcli import fuzz as fuzzing
+    fuzzing.run(names, seconds)
+
+
 basalt.add_command(demo)
 
 
