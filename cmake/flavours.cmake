@@ -1,6 +1,6 @@
 # Build flavours. `release` is what users get; `dev` adds the row path's asserts and the
-# failpoints; `asan` and `tsan` are `dev` under a sanitizer; `fuzz` is `asan` with clang's libFuzzer,
-# for the layers that need neither RocksDB nor the server.
+# failpoints; `asan` and `tsan` are `dev` under a sanitizer; `fuzz` is `asan` with clang's
+# libFuzzer, for the layers that need neither RocksDB nor the server.
 set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1")
 set(CMAKE_C_FLAGS_RELEASE "-O2 -g1")
