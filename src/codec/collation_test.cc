@@ -17,7 +17,7 @@ TEST(BinaryCollation, CountsBytesAndDoesNotPad) {
 
 TEST(BinaryCollation, WeightsAreTheBytes) {
   std::string out = "x";
-  binary_collation().append_weights("a ", out);
+  binary_collation().append_weights("a ", 0, out);
   EXPECT_EQ(out, "xa ");
 }
 

@@ -172,7 +172,8 @@ TEST(PrimaryCodec, FixedStringsOfWideCharactersArePaddedWithWideSpaces) {
     std::size_t prefix_bytes(std::string_view value, std::size_t characters) const override {
       return std::min(value.size(), 2 * characters);
     }
-    void append_weights(std::string_view value, std::string& out) const override {
+    void append_weights(std::string_view value, std::size_t /*level*/,
+                        std::string& out) const override {
       out.append(value);
     }
   };

@@ -41,7 +41,8 @@ class CaseInsensitive final : public codec::Collation {
   std::size_t prefix_bytes(std::string_view value, std::size_t characters) const override {
     return std::min(value.size(), characters);
   }
-  void append_weights(std::string_view value, std::string& out) const override {
+  void append_weights(std::string_view value, std::size_t /*level*/,
+                      std::string& out) const override {
     for (const char c : value) out.push_back(fold(c));
   }
 };

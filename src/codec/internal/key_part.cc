@@ -36,12 +36,25 @@ Code code_of(ColumnKind kind) {
   BASALT_UNREACHABLE();
 }
 
-StringForm string_form_of(ColumnKind kind, const Collation::Traits& traits) {
-  const bool pads = traits.pads_with_space ||
-                    (kind == ColumnKind::kFixedString && traits.space_weight != 0);
-  return make_string_form(
-      pads ? StringForm::Padding::kSpaceRun : StringForm::Padding::kZeroEscaped,
-      traits.bytes_are_weights ? std::uint8_t{1} : traits.weight_width, traits.space_weight);
+StringForm::Padding padding_of(ColumnKind kind, const Collation::Traits& traits,
+                               std::size_t level) {
+  if (kind == ColumnKind::kFixedString) {
+    if (traits.char_spaces == Collation::CharSpaces::kCounted)
+      return StringForm::Padding::kSpaceCount;
+    if (traits.space_weight != 0) return StringForm::Padding::kSpaceRun;
+  }
+  return traits.pads_with_space || level != 0 ? StringForm::Padding::kSpaceRun
+                                              : StringForm::Padding::kZeroEscaped;
+}
+
+void set_string_forms(KeyPart& part, const Collation& collation) {
+  const Collation::Traits& traits = collation.traits();
+  part.level_count = static_cast<std::uint8_t>(collation.level_count());
+  for (std::size_t level = 0; level < part.level_count; ++level)
+    part.forms[level] =
+        make_string_form(padding_of(part.kind, traits, level),
+                         traits.bytes_are_weights ? std::uint8_t{1} : traits.weight_width,
+                         collation.space_weight(level));
 }
 
 Restore restore_of(ColumnKind kind, std::uint32_t prefix_length, const Collation::Traits& traits) {
@@ -100,7 +113,10 @@ void encode_number(const KeyPart& part, const char* data, std::uint8_t* to) {
   }
 }
 
-void append_string_value(const KeyPart& part, std::string_view value, std::string& out) {
+// What of a string column's data its key part is made of.
+std::string_view compared_part(const KeyPart& part, std::string_view value) {
+  if (part.keeps_char_spaces)
+    return value.substr(0, part.collation->prefix_bytes(value, part.characters));
   if (part.kind == ColumnKind::kFixedString) value = strip_spaces(value, part.space);
   if (part.prefix_length != 0) {
     const std::size_t size = part.counts_bytes
@@ -110,11 +126,18 @@ void append_string_value(const KeyPart& part, std::string_view value, std::strin
     value = value.substr(0, size);
     if (part.kind == ColumnKind::kFixedString) value = strip_spaces(value, part.space);
   }
-  if (part.bytes_are_units) return append_string_key(value, part.form, out);
+  return value;
+}
+
+void append_string_value(const KeyPart& part, std::string_view value, std::string& out) {
+  value = compared_part(part, value);
+  if (part.bytes_are_units) return append_string_key(value, part.forms[0], out);
   thread_local std::string weights;
-  weights.clear();
-  part.collation->append_weights(value, weights);
-  append_string_key(weights, part.form, out);
+  for (std::size_t level = 0; level < part.level_count; ++level) {
+    weights.clear();
+    part.collation->append_weights(value, level, weights);
+    append_string_key(weights, part.forms[level], out);
+  }
 }
 
 // Appends a value that is not NULL.
@@ -181,8 +204,14 @@ Fault consume_null_byte(const KeyPart& part, Cursor& key, bool& null) {
   return nullptr;
 }
 
+Fault skip_string(const KeyPart& part, Cursor& key) {
+  for (std::size_t level = 0; level < part.level_count; ++level)
+    if (const Fault fault = skip_string_key(key, part.forms[level], part.mask)) return fault;
+  return nullptr;
+}
+
 Fault skip_value(const KeyPart& part, Cursor& key) {
-  if (part.width == 0) return skip_string_key(key, part.form, part.mask);
+  if (part.width == 0) return skip_string(part, key);
   if (key.left() < part.width) return kUnfinished;
   key.at += part.width;
   return nullptr;
@@ -204,7 +233,7 @@ Fault read_string(const KeyPart& part, Cursor& key, Cursor& restore, std::uint8_
   std::uint8_t* const data = field + part.length_bytes;
   const std::size_t capacity = part.record_length - part.length_bytes;
   std::size_t size = 0;
-  if (const Fault fault = decode_string_key(key, part.form, part.mask, data, capacity, size))
+  if (const Fault fault = decode_string_key(key, part.forms[0], part.mask, data, capacity, size))
     return fault;
   if (part.kind == ColumnKind::kFixedString) {
     fill_spaces(data + size, capacity - size, part.space);
@@ -287,8 +316,13 @@ KeyPart make_key_part(const TableLayout& table, const KeyPartLayout& layout) {
     part.tuple_length =
         layout.prefix_length != 0 ? layout.prefix_length : whole_tuple_length(column);
   if (part.code == Code::kString) {
-    part.form = string_form_of(column.kind, traits);
+    set_string_forms(part, collation);
     part.space = space_of(&collation);
+    part.keeps_char_spaces = column.kind == ColumnKind::kFixedString &&
+                             traits.char_spaces != Collation::CharSpaces::kPadding;
+    part.characters = column.record_length / traits.character_bytes_max;
+    if (layout.prefix_length != 0)
+      part.characters = std::min(part.characters, layout.prefix_length);
     part.collation = &collation;
     BASALT_ASSERT(column.kind == ColumnKind::kFixedString
                       ? column.length_bytes == 0

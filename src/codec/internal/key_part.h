@@ -36,14 +36,17 @@ struct KeyPart {
   std::uint8_t length_bytes = 0;
   bool counts_bytes = true;      // prefix_length counts bytes, not characters
   bool bytes_are_units = true;   // no weights needed
+  bool keeps_char_spaces = false;  // a CHAR's weights are those of `characters` characters
   std::uint32_t column = 0;
   std::uint32_t record_offset = 0;
   std::uint32_t record_length = 0;
   std::uint32_t null_offset = 0;
   std::uint32_t prefix_length = 0;  // 0: whole column
   std::uint32_t tuple_length = 0;
+  std::uint32_t characters = 0;  // in a CHAR or its prefix
   std::uint32_t width = 0;  // bytes in the key without null byte; 0: a string
-  StringForm form;
+  std::uint8_t level_count = 1;  // of a string's collation
+  StringForm forms[Collation::kLevels];
   Space space;
   const Collation* collation = nullptr;
 

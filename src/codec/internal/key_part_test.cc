@@ -162,6 +162,38 @@ TEST(KeyPart, FormatOfStringsIsFrozen) {
   EXPECT_EQ(bytes.key_of_integer(0x030201), "\1\2");
 }
 
+// Pins the stored format. If this fails, existing indexes can no longer be read.
+TEST(KeyPart, FormatOfSeveralLevelsIsFrozen) {
+  // The levels of a string follow each other, each with its own space.
+  const OneColumn padded = OneColumn::varchar(9, test::collation(11));
+  EXPECT_EQ(padded.key_of_string("aB z "), "AB \xFFZ \x80\3\2\2\1\2\x80");
+  EXPECT_EQ(padded.key_of_string("AB"), "AB \x80\2\x80");
+  // Without padding on the first level there is padding on the others.
+  const OneColumn unpadded = OneColumn::varchar(9, test::collation(15));
+  EXPECT_EQ(unpadded.key_of_string("a "), "\xA5\x19\x82\x09\0\1\3\2\x80"s);
+  OneColumn descending = OneColumn::varchar(9, test::collation(11));
+  descending.layout.descending = true;
+  EXPECT_EQ(descending.key_of_string("b"), "\xBD\xDF\x7F\xFC\xFD\x7F");
+}
+
+// Pins the stored format. If this fails, existing indexes can no longer be read.
+TEST(KeyPart, FormatOfCharValuesWithMeaningfulSpacesIsFrozen) {
+  // Six bytes are three characters, of which what is missing is spaces.
+  OneColumn counted(ColumnKind::kFixedString, 6, false, &test::collation(12));
+  EXPECT_EQ(counted.key_of_string("ss"), "SS \1\0\1"s);
+  EXPECT_EQ(counted.key_of_string("\xDF"), "SS \2\0\1"s);
+  EXPECT_EQ(counted.key_of_string("a\1"), "A \1\0\1"s);
+  counted.layout.prefix_length = 2;
+  counted.layout.tuple_length = 4;
+  EXPECT_EQ(counted.key_of_string("ss"), "SS\0\1"s);
+  EXPECT_EQ(counted.key_of_string("\xDF"), "SS \1\0\1"s);
+  // The space is weighed before the tilde.
+  const OneColumn weighed(ColumnKind::kFixedString, 6, false, &test::collation(14));
+  EXPECT_EQ(weighed.key_of_string("a~"), "A \xFF~ \x80");
+  EXPECT_EQ(weighed.key_of_string("a"), "A \x80");
+  EXPECT_EQ(OneColumn::varchar(9, test::collation(14)).key_of_string("a~"), "A~ \x80");
+}
+
 TEST(KeyPart, PrefixesAreCountedInCharacters) {
   OneColumn one = OneColumn::varchar(20, test::collation(0));
   one.layout.prefix_length = 2;

@@ -103,6 +103,33 @@ std::uint8_t* put_space_runs(std::uint8_t* to, const std::uint8_t* units, std::s
 }
 
 template <unsigned width>
+std::uint8_t* put_space_counts(std::uint8_t* to, const std::uint8_t* units, std::size_t count,
+                               const StringForm& form) {
+  const std::uint32_t space = form.space_unit;
+  std::size_t i = 0;
+  while (i < count) {
+    const std::uint32_t unit = unit_at<width>(units, i);
+    if (unit == space) {
+      const std::size_t begin = i;
+      while (i < count && unit_at<width>(units, i) == space) ++i;
+      const bool smaller_follows = i == count || unit_at<width>(units, i) < space;
+      to = put_run(put_marker(to, form), i - begin, smaller_follows);
+      continue;
+    }
+    if constexpr (width == 1) {
+      *to++ = static_cast<std::uint8_t>(unit);
+    } else {
+      to = put_unit(to, unit);
+    }
+    if (unit == 0) *to++ = kZeroUnit;
+    ++i;
+  }
+  *to++ = 0;
+  *to++ = kZeroEnd;
+  return to;
+}
+
+template <unsigned width>
 std::uint8_t* put_zero_escaped(std::uint8_t* to, const std::uint8_t* units, std::size_t count) {
   std::size_t i = 0;
   while (i < count) {
@@ -124,6 +151,17 @@ std::uint8_t* put_zero_escaped(std::uint8_t* to, const std::uint8_t* units, std:
 }
 
 template <unsigned width>
+std::uint8_t* put_units(std::uint8_t* to, const std::uint8_t* units, std::size_t count,
+                        const StringForm& form) {
+  switch (form.padding) {
+    case StringForm::Padding::kSpaceRun: return put_space_runs<width>(to, units, count, form);
+    case StringForm::Padding::kZeroEscaped: return put_zero_escaped<width>(to, units, count);
+    case StringForm::Padding::kSpaceCount: return put_space_counts<width>(to, units, count, form);
+  }
+  BASALT_UNREACHABLE();
+}
+
+template <unsigned width>
 void append_units(std::string_view units, const StringForm& form, std::string& out) {
   BASALT_DEBUG_ASSERT(units.size() % width == 0);
   const std::size_t count = units.size() / width;
@@ -133,10 +171,7 @@ void append_units(std::string_view units, const StringForm& form, std::string& o
   out.resize(begin + bound);
   auto* const first = reinterpret_cast<std::uint8_t*>(out.data());
   const auto* const from = reinterpret_cast<const std::uint8_t*>(units.data());
-  const std::uint8_t* const last =
-      form.padding == StringForm::Padding::kSpaceRun
-          ? put_space_runs<width>(first + begin, from, count, form)
-          : put_zero_escaped<width>(first + begin, from, count);
+  const std::uint8_t* const last = put_units<width>(first + begin, from, count, form);
   out.resize(static_cast<std::size_t>(last - first));
 }
 
@@ -204,6 +239,25 @@ Fault skip_wide(Cursor& from, const StringForm& form, std::uint8_t mask) {
   return kUnfinished;
 }
 
+Fault skip_space_counts(Cursor& from, const StringForm& form, std::uint8_t mask) {
+  while (from.at != from.end) {
+    const std::uint8_t lead = *from.at ^ mask;
+    const std::size_t size = form.unit_width == 1 ? 1 : unit_size(lead);
+    if (from.left() < size) break;
+    const std::uint8_t* const unit = from.at;
+    from.at += size;
+    std::size_t count = 0;
+    if (lead == 0) {
+      if (const Fault fault = consume_zero(from, mask, count)) return fault;
+      if (count == 0) return nullptr;
+    } else if (lead == form.marker[0] && is_marker(unit, form, mask)) {
+      if (const Fault fault = consume_run(from, mask, count)) return fault;
+      if (count == 0) return kBadRun;
+    }
+  }
+  return kUnfinished;
+}
+
 }  // namespace
 
 StringForm make_string_form(StringForm::Padding padding, std::uint8_t unit_width,
@@ -212,7 +266,8 @@ StringForm make_string_form(StringForm::Padding padding, std::uint8_t unit_width
   form.padding = padding;
   form.unit_width = unit_width;
   form.space_unit = space_unit;
-  const std::uint32_t marker = padding == StringForm::Padding::kSpaceRun ? space_unit : 0;
+  BASALT_ASSERT(padding != StringForm::Padding::kSpaceCount || space_unit != 0);
+  const std::uint32_t marker = padding == StringForm::Padding::kZeroEscaped ? 0 : space_unit;
   if (unit_width == 1) {
     form.marker[0] = static_cast<std::uint8_t>(marker);
   } else {
@@ -231,6 +286,7 @@ void append_string_key(std::string_view units, const StringForm& form, std::stri
 }
 
 Fault skip_string_key(Cursor& from, const StringForm& form, std::uint8_t mask) {
+  if (form.padding == StringForm::Padding::kSpaceCount) return skip_space_counts(from, form, mask);
   if (form.unit_width != 1) return skip_wide(from, form, mask);
   std::size_t markers = 1;
   while (markers != 0) {
@@ -245,6 +301,7 @@ Fault skip_string_key(Cursor& from, const StringForm& form, std::uint8_t mask) {
 Fault decode_string_key(Cursor& from, const StringForm& form, std::uint8_t mask, std::uint8_t* to,
                         std::size_t capacity, std::size_t& size) {
   BASALT_DEBUG_ASSERT(form.unit_width == 1);
+  BASALT_DEBUG_ASSERT(form.padding != StringForm::Padding::kSpaceCount);
   size = 0;
   std::size_t markers = 1;
   while (markers != 0) {

@@ -19,11 +19,13 @@ struct StringForm {
   enum class Padding : std::uint8_t {
     kSpaceRun,     // compares as if continued with space units for ever
     kZeroEscaped,  // the shorter string sorts first
+    kSpaceCount,   // the same; runs of spaces are short
   };
   Padding padding = Padding::kZeroEscaped;
   std::uint8_t unit_width = 1;  // 1: written as they are; 2, 3: written in the prefix code
   std::uint32_t space_unit = 0x20;
-  // The space unit, or the zero unit in zero-escaped form, as it is written.
+  // The space unit, or the zero unit in zero-escaped form, as it is written. No form counts spaces
+  // of weight 0.
   std::uint8_t marker[3] = {0, 0, 0};
   std::uint8_t marker_size = 1;
 };
@@ -37,8 +39,8 @@ void append_string_key(std::string_view units, const StringForm& form, std::stri
 // Moves `from` past one encoding, whose bytes are complemented if `mask` is 0xFF.
 Fault skip_string_key(Cursor& from, const StringForm& form, std::uint8_t mask);
 
-// Decodes one encoding of single-byte units to `to` and moves `from` past it. In space-run form
-// the units that encoding dropped are not there.
+// Decodes one encoding of single-byte units to `to` and moves `from` past it; not of space-count
+// form. In space-run form the units that encoding dropped are not there.
 Fault decode_string_key(Cursor& from, const StringForm& form, std::uint8_t mask, std::uint8_t* to,
                         std::size_t capacity, std::size_t& size);
 

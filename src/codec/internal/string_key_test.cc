@@ -27,6 +27,11 @@ StringForm space_run(std::uint8_t width = 1, std::uint32_t space = ' ') {
 StringForm zero_escaped(std::uint8_t width = 1) {
   return make_string_form(Padding::kZeroEscaped, width, 0x20);
 }
+StringForm space_count(std::uint8_t width = 1, std::uint32_t space = ' ') {
+  return make_string_form(Padding::kSpaceCount, width, space);
+}
+
+constexpr Padding kPaddings[] = {Padding::kSpaceRun, Padding::kZeroEscaped, Padding::kSpaceCount};
 
 // All strings up to length 4 over bytes around the space and the ends of the range, and runs of
 // spaces around the longest that fits into one byte, with every kind of neighbour.
@@ -58,7 +63,7 @@ TEST_P(StringKeyOrder, EncodingsSortLikeTheStringsAndNoneIsAPrefixOfAnother) {
   const Collation::Traits& traits = collation.traits();
   const bool wide = !traits.bytes_are_weights;
   const auto width = wide ? traits.weight_width : std::uint8_t{1};
-  for (const Padding padding : {Padding::kSpaceRun, Padding::kZeroEscaped}) {
+  for (const Padding padding : kPaddings) {
     const StringForm form = make_string_form(padding, width, traits.space_weight);
     const std::vector<std::string> strings = hostile_strings();
     std::vector<test::Units> units;
@@ -68,7 +73,7 @@ TEST_P(StringKeyOrder, EncodingsSortLikeTheStringsAndNoneIsAPrefixOfAnother) {
       std::string weights = string;
       if (wide) {
         weights.clear();
-        collation.append_weights(string, weights);
+        collation.append_weights(string, 0, weights);
       }
       keys.push_back(encode(weights, form));
     }
@@ -91,14 +96,14 @@ TEST_P(StringKeyOrder, SkippingEndsExactlyBehindAnEncodingOrReportsItsTruncation
   const Collation& collation = test::collation(GetParam());
   const Collation::Traits& traits = collation.traits();
   const auto width = traits.bytes_are_weights ? std::uint8_t{1} : traits.weight_width;
-  for (const Padding padding : {Padding::kSpaceRun, Padding::kZeroEscaped}) {
+  for (const Padding padding : kPaddings) {
     const StringForm form = make_string_form(padding, width, traits.space_weight);
     for (const std::string& string : hostile_strings()) {
       std::string weights;
       if (traits.bytes_are_weights) {
         weights = string;
       } else {
-        collation.append_weights(string, weights);
+        collation.append_weights(string, 0, weights);
       }
       for (const std::uint8_t mask : {0x00, 0xFF}) {
         std::string key = encode(weights, form);
@@ -158,6 +163,10 @@ TEST(StringKey, RejectsBytesThatNoEncoderWrites) {
   EXPECT_TRUE(rejects("a \x81\x80"s, space_run()));
   EXPECT_TRUE(rejects("a\0\0"s, zero_escaped()));
   EXPECT_TRUE(rejects("a\0\2"s, zero_escaped()));
+  EXPECT_TRUE(rejects("a\0\2"s, space_count()));
+  EXPECT_TRUE(rejects("a \x80\0\1"s, space_count()));
+  EXPECT_TRUE(rejects("a \x7F\x81\0\1"s, space_count()));
+  EXPECT_TRUE(rejects("\x82\x09\x80\0\1"s, space_count(2, 0x0209)));
 }
 
 // Pins the stored format. If this fails, existing indexes can no longer be read.
@@ -183,6 +192,17 @@ TEST(StringKey, ZeroEscapedFormatIsFrozen) {
   EXPECT_EQ(encode("", zero_escaped()), "\0\1"s);
   EXPECT_EQ(encode("a b ", zero_escaped()), "a b \0\1"s);
   EXPECT_EQ(encode("\0a\0"s, zero_escaped()), "\0\xFF" "a\0\xFF\0\1"s);
+}
+
+// Pins the stored format. If this fails, existing indexes can no longer be read.
+TEST(StringKey, SpaceCountFormatIsFrozen) {
+  EXPECT_EQ(encode("", space_count()), "\0\1"s);
+  EXPECT_EQ(encode("ab", space_count()), "ab\0\1"s);
+  EXPECT_EQ(encode("ab  ", space_count()), "ab \2\0\1"s);
+  EXPECT_EQ(encode(std::string(127, ' '), space_count()), " \x7F\1\0\1"s);
+  EXPECT_EQ(encode("a \t  b\0"s, space_count()), "a \1\t \xFE" "b\0\xFF\0\1"s);
+  EXPECT_EQ(encode("\x20\x75\x02\x09\x02\x09\x02\x09"s, space_count(2, 0x0209)),
+            "\xA0\x75\x82\x09\3\0\1"s);
 }
 
 // Pins the stored format. If this fails, existing indexes can no longer be read.

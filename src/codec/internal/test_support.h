@@ -19,15 +19,30 @@ namespace basalt::codec::test {
 using Units = std::vector<std::uint32_t>;
 
 // A made-up character set: 0xC3 and the byte after it are one character, all else are bytes.
-// Folds ASCII case. 0xDF expands to "ss", 0x01 has no weight.
+// Folds ASCII case. 0xDF expands to "ss", 0x01 has no weight. On the second level lower case is
+// above upper case and 'z' is below the space; on the third each byte has its own weight. With
+// CharSpaces::kWeighed a '~' weighs at the end.
 class FakeCollation final : public Collation {
  public:
+  using CharSpaces = Collation::CharSpaces;
+
   explicit FakeCollation(std::uint8_t width, bool pads, bool bytes_are_weights = false)
       : Collation({.id = 7,
                    .weight_width = width,
                    .space_weight = bytes_are_weights ? 0x20 : weight_of(width, ' '),
                    .pads_with_space = pads,
-                   .bytes_are_weights = bytes_are_weights}) {}
+                   .bytes_are_weights = bytes_are_weights,
+                   .character_bytes_max = 2}) {}
+  FakeCollation(std::uint8_t width, bool pads, CharSpaces char_spaces, std::size_t levels)
+      : Collation({.id = 7,
+                   .weight_width = width,
+                   .space_weight = weight_of(width, ' '),
+                   .pads_with_space = pads,
+                   .bytes_are_weights = false,
+                   .character_bytes_max = 2,
+                   .char_spaces = char_spaces,
+                   .more_space_weights = {levels > 1 ? kCaseOfSpace : 0,
+                                          levels > 2 ? weight_of(width, ' ') : 0}}) {}
 
   std::size_t prefix_bytes(std::string_view value, std::size_t characters) const override {
     std::size_t at = 0;
@@ -35,44 +50,68 @@ class FakeCollation final : public Collation {
     return at;
   }
 
-  void append_weights(std::string_view value, std::string& out) const override {
+  void append_weights(std::string_view value, std::size_t level,
+                      std::string& out) const override {
+    std::size_t tildes = 0;
     for (std::size_t at = 0; at < value.size(); at += character_size(value, at)) {
       const auto byte = static_cast<std::uint8_t>(value[at]);
-      if (byte == 0x01) continue;
-      const int count = byte == 0xDF ? 2 : 1;
-      for (int i = 0; i < count; ++i) {
-        std::uint32_t weight = weight_of(traits().weight_width, byte == 0xDF ? 's' : byte);
-        if (character_size(value, at) == 2) weight += static_cast<std::uint8_t>(value[at + 1]) & 7;
-        for (int shift = 8 * (traits().weight_width - 1); shift >= 0; shift -= 8)
-          out.push_back(static_cast<char>(weight >> shift));
+      if (byte == '~' && traits().char_spaces == CharSpaces::kWeighed) {
+        ++tildes;
+        continue;
       }
+      if (byte == 0x01) continue;
+      const int count = byte == 0xDF && level < 2 ? 2 : 1;
+      for (int i = 0; i < count; ++i) append_weight(weight_at(value, at, level), out);
     }
+    for (; tildes > 0; --tildes) append_weight(weight_of(traits().weight_width, '~'), out);
   }
 
  private:
+  static constexpr std::uint32_t kCaseOfSpace = 2;
+
+  std::uint32_t weight_at(std::string_view value, std::size_t at, std::size_t level) const {
+    const auto byte = static_cast<std::uint8_t>(value[at]);
+    if (level == 1) return byte == 'z' ? 1 : byte >= 'a' && byte < 'z' ? 3 : kCaseOfSpace;
+    std::uint32_t weight = weight_of(traits().weight_width, byte == 0xDF ? 's' : byte, level == 0);
+    if (character_size(value, at) == 2) weight += static_cast<std::uint8_t>(value[at + 1]) & 7;
+    return weight;
+  }
+  void append_weight(std::uint32_t weight, std::string& out) const {
+    for (int shift = 8 * (traits().weight_width - 1); shift >= 0; shift -= 8)
+      out.push_back(static_cast<char>(weight >> shift));
+  }
   static std::size_t character_size(std::string_view value, std::size_t at) {
     return value[at] == '\xC3' && at + 1 < value.size() ? 2 : 1;
   }
   // Bytes below the space stay below it; the wider weights need every length of the prefix code.
-  static std::uint32_t weight_of(std::uint8_t width, std::uint8_t byte) {
-    if (byte >= 'a' && byte <= 'z') byte = static_cast<std::uint8_t>(byte - 0x20);
+  static std::uint32_t weight_of(std::uint8_t width, std::uint8_t byte, bool folds = true) {
+    if (folds && byte >= 'a' && byte <= 'z') byte = static_cast<std::uint8_t>(byte - 0x20);
     if (width == 1) return byte;
     const std::uint32_t wide = byte < 0x20 ? byte * 7u : 0x209u + (byte - 0x20u) * 0x110u;
     return width == 2 ? wide : wide * 0x37u;
   }
 };
 
-// Collations by number, of every width and padding.
-constexpr std::size_t kCollations = 9;
+// Collations by number, of every width, padding and number of levels.
+constexpr std::size_t kCollations = 16;
 inline const Collation& collation(std::size_t number) {
   static const FakeCollation all[] = {
       FakeCollation(1, true, true), FakeCollation(1, false, true), FakeCollation(1, true),
       FakeCollation(1, false),      FakeCollation(2, true),        FakeCollation(2, false),
       FakeCollation(3, true),       FakeCollation(3, false)};
-  return number == 8 ? binary_collation() : all[number];
+  using CharSpaces = Collation::CharSpaces;
+  static const FakeCollation later[] = {FakeCollation(2, true, CharSpaces::kPadding, 3),
+                                        FakeCollation(2, false, CharSpaces::kCounted, 3),
+                                        FakeCollation(1, true, CharSpaces::kPadding, 2),
+                                        FakeCollation(1, false, CharSpaces::kCounted, 1),
+                                        FakeCollation(3, true, CharSpaces::kCounted, 2),
+                                        FakeCollation(1, true, CharSpaces::kWeighed, 1),
+                                        FakeCollation(2, false, CharSpaces::kPadding, 2)};
+  if (number == 8) return binary_collation();
+  return number < 8 ? all[number] : later[number - 9];
 }
 
-inline Units units_of(const Collation& collation, std::string_view value) {
+inline Units units_of(const Collation& collation, std::string_view value, std::size_t level = 0) {
   Units units;
   std::string weights;
   const std::size_t width =
@@ -80,7 +119,7 @@ inline Units units_of(const Collation& collation, std::string_view value) {
   if (collation.traits().bytes_are_weights) {
     weights = value;
   } else {
-    collation.append_weights(value, weights);
+    collation.append_weights(value, level, weights);
   }
   for (std::size_t i = 0; i < weights.size(); i += width) {
     std::uint32_t unit = 0;
@@ -308,20 +347,35 @@ class TestTable {
       case ColumnKind::kBlob: break;
     }
     const Collation& order = at.collation == nullptr ? binary_collation() : *at.collation;
-    const Units units_a = units_of_part(order, a, part);
-    const Units units_b = units_of_part(order, b, part);
-    const bool pads = order.traits().pads_with_space || at.kind == ColumnKind::kFixedString;
-    return pads ? compare_padded(units_a, units_b, order.traits().space_weight)
-                : compare_unpadded(units_a, units_b);
+    const std::string_view value_a = compared_part(order, a, part);
+    const std::string_view value_b = compared_part(order, b, part);
+    const bool is_char = at.kind == ColumnKind::kFixedString;
+    const bool counts = is_char && order.traits().char_spaces == Collation::CharSpaces::kCounted;
+    for (std::size_t level = 0; level < order.level_count(); ++level) {
+      const Units units_a = units_of(order, value_a, level);
+      const Units units_b = units_of(order, value_b, level);
+      const bool pads = !counts && (order.traits().pads_with_space || is_char || level > 0);
+      const int result = pads ? compare_padded(units_a, units_b, order.space_weight(level))
+                              : compare_unpadded(units_a, units_b);
+      if (result != 0) return result;
+    }
+    return 0;
   }
-  Units units_of_part(const Collation& order, const Record& record,
-                      const KeyPartLayout& part) const {
+  std::string_view compared_part(const Collation& order, const Record& record,
+                                 const KeyPartLayout& part) const {
     std::string_view value = string_in(record, part.column);
+    const bool is_char = column(part.column).kind == ColumnKind::kFixedString;
+    if (is_char && order.traits().char_spaces != Collation::CharSpaces::kPadding) {
+      std::size_t characters = value.size() / order.traits().character_bytes_max;
+      if (part.prefix_length != 0)
+        characters = std::min<std::size_t>(characters, part.prefix_length);
+      return value.substr(0, order.prefix_bytes(value, characters));
+    }
     if (part.prefix_length != 0)
       value = value.substr(0, order.prefix_bytes(value, part.prefix_length));
     if (column(part.column).kind == ColumnKind::kFixedString)
       while (value.ends_with(' ')) value.remove_suffix(1);
-    return units_of(order, value);
+    return value;
   }
 
   TableLayout layout_;

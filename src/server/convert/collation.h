@@ -2,25 +2,25 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "codec/collation.h"
 #include "server/mariadb.h"
 
 namespace basalt::server {
 
-// The server's collations as the codec sees them, made on first use.
+// The server's collations as the codec sees them, made on first use. The order is that of the
+// server's comparison functions (strnncollsp(), of CHAR columns strnncollsp_nchars()).
 //
 // Threads     Safe from any thread. Collations live as long as the registry.
 class CollationRegistry {
  public:
-  // For columns of any collation: never null.
-  const codec::Collation* find(const CHARSET_INFO* charset);
-  // Whether keys can be made of strings in this collation.
-  static bool is_indexable(const CHARSET_INFO* charset);
+  // Never null. `is_char`: for CHAR columns, not for VARCHAR and TEXT.
+  const codec::Collation* find(const CHARSET_INFO* charset, bool is_char);
 
  private:
   std::mutex mutex_;
-  std::map<unsigned, std::unique_ptr<codec::Collation>> collations_;
+  std::map<std::pair<unsigned, bool>, std::unique_ptr<codec::Collation>> collations_;
 };
 
 }  // namespace basalt::server

@@ -100,7 +100,10 @@ codec::ColumnLayout column_layout(const Field& field, const TABLE& table,
     column.null_mask = field.null_bit;
   }
   column.stored = field.stored_in_db();
-  if (is_string(column.kind)) column.collation = collations.find(field.charset());
+  if (is_string(column.kind)) {
+    const bool is_char = column.kind == ColumnKind::kFixedString;
+    column.collation = collations.find(field.charset(), is_char);
+  }
   return column;
 }
 
@@ -133,16 +136,18 @@ catalog::IndexDefinition index_definition(const KEY& key, const TABLE& table) {
   return definition;
 }
 
-// An upper bound of a key part's encoding; docs/formats/keys.md has the forms.
+// An upper bound of a key part's encoding; docs/formats/keys.md has the forms. A unit takes at most
+// as many bytes as below: a single space or zero has a byte more, but is never written in 3.
 std::size_t encoded_bytes_max(const KEY_PART_INFO& part, const codec::ColumnLayout& column,
                               const CHARSET_INFO* charset) {
   if (!is_string(column.kind)) return column.record_length + 1U;
-  const std::size_t units = column.collation->traits().bytes_are_weights
+  const codec::Collation::Traits& traits = column.collation->traits();
+  const std::size_t units = traits.bytes_are_weights
                                 ? part.length
-                                : charset->strnxfrmlen(part.length) /
-                                      column.collation->traits().weight_width;
-  const std::size_t unit_bytes = column.collation->traits().weight_width == 1 ? 1 : 3;
-  return (units + 1) * (unit_bytes + 1) + 2;
+                                : charset->strnxfrmlen(part.length) / traits.weight_width;
+  const std::size_t unit_bytes = traits.weight_width == 1 ? 2 : 3;
+  const std::size_t end_bytes = 4;
+  return 1 + units * unit_bytes + column.collation->level_count() * end_bytes;
 }
 
 std::size_t primary_key_bytes_max(const ServerTable& result, const TABLE& table) {
@@ -201,21 +206,6 @@ ServerTable translate_table(const TABLE& table, std::string_view name,
   }
   result.primary_key_bytes_max = primary_key_bytes_max(result, table);
   return result;
-}
-
-Status check_supported(const TABLE& table) {
-  for (uint i = 0; i < table.s->keys; ++i) {
-    const KEY& key = table.key_info[i];
-    for (uint part = 0; part < key.user_defined_key_parts; ++part) {
-      const Field& field = *table.field[key.key_part[part].fieldnr - 1];
-      if (!is_string(kind_of(field)) || CollationRegistry::is_indexable(field.charset())) continue;
-      return Status(ErrorCode::kUnsupported,
-                    "an index on column '" + std::string(field.field_name.str) +
-                        "' in collation " + field.charset()->coll_name.str +
-                        "; use another collation or leave the column out of indexes");
-    }
-  }
-  return Status::ok();
 }
 
 bool is_unique(const KEY& key) {

@@ -27,9 +27,6 @@ struct ServerTable {
 ServerTable translate_table(const TABLE& table, std::string_view name,
                             CollationRegistry& collations);
 
-// Why the engine cannot store such a table: kUnsupported with a text for the user, or ok.
-Status check_supported(const TABLE& table);
-
 // Whether the engine keeps the key's values unique; of a long UNIQUE the server does.
 bool is_unique(const KEY& key);
 

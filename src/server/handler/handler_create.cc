@@ -7,12 +7,6 @@
 namespace basalt::server {
 
 int ha_rocksdb::create(const char* name, TABLE* form, HA_CREATE_INFO* create_info) noexcept {
-  Status status = check_supported(*form);
-  if (!status.is_ok()) {
-    my_printf_error(ER_NOT_SUPPORTED_YET, "ENGINE=ROCKSDB does not yet support %s", MYF(0),
-                    status.message().c_str());
-    return HA_WRONG_CREATE_OPTION;
-  }
   ServerTable translation = translate_table(*form, table_name_of(name), g_plugin->collations);
   return report(the_engine().create_table(std::move(translation.definition),
                                           create_info->auto_increment_value));
