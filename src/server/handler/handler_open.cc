@@ -8,7 +8,7 @@
 namespace basalt::server {
 namespace {
 
-constexpr std::size_t kPositionLengthBytes = 2;
+constexpr std::size_t kPositionLengthBytes = 4;
 constexpr ulong kBlockSize = 8192;
 
 }  // namespace
@@ -116,7 +116,7 @@ int ha_rocksdb::report(Status status) {
   return to_handler_error(status, ha_thd());
 }
 
-// ---- positions: the stored primary key without index id, zeros, its length in the last 2 bytes;
+// ---- positions: the stored primary key without index id, zeros, its length in the last 4 bytes;
 // so memcmp of positions is the order of keys
 
 void ha_rocksdb::write_position(std::string_view primary_key, uchar* position) const {
@@ -125,13 +125,13 @@ void ha_rocksdb::write_position(std::string_view primary_key, uchar* position) c
   BASALT_ASSERT(primary_key.size() <= room);
   std::memcpy(position, primary_key.data(), primary_key.size());
   std::memset(position + primary_key.size(), 0, room - primary_key.size());
-  store_le(position + room, static_cast<std::uint16_t>(primary_key.size()));
+  store_le(position + room, static_cast<std::uint32_t>(primary_key.size()));
 }
 
 std::string_view ha_rocksdb::read_position(const uchar* position,
                                            std::string& primary_key) const {
   const std::size_t room = ref_length - kPositionLengthBytes;
-  const std::size_t size = std::min<std::size_t>(load_le<std::uint16_t>(position + room), room);
+  const std::size_t size = std::min<std::size_t>(load_le<std::uint32_t>(position + room), room);
   primary_key.clear();
   append_be32(primary_key, opened().index(0).id);
   primary_key.append(reinterpret_cast<const char*>(position), size);
