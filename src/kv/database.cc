@@ -6,6 +6,7 @@
 #include <rocksdb/utilities/checkpoint.h>
 #include <rocksdb/utilities/transaction_db.h>
 
+#include "base/assert.h"
 #include "base/log.h"
 #include "kv/rocksdb_access.h"
 #include "kv/rocksdb_options.h"
@@ -31,6 +32,53 @@ PinnedValue& PinnedValue::operator=(PinnedValue&&) noexcept = default;
 std::string_view PinnedValue::view() const { return {slice_->data(), slice_->size()}; }
 void PinnedValue::reset() { slice_->Reset(); }
 
+PinnedValues::PinnedValues() = default;
+PinnedValues::~PinnedValues() = default;
+PinnedValues::PinnedValues(PinnedValues&&) noexcept = default;
+PinnedValues& PinnedValues::operator=(PinnedValues&&) noexcept = default;
+
+PinnedValues::State PinnedValues::state(std::size_t number) const {
+  BASALT_DEBUG_ASSERT(slots_ && number < slots_->count);
+  const rdb::Status& status = slots_->statuses[number];
+  if (status.ok()) return State::kFound;
+  return status.IsNotFound() ? State::kMissing : State::kUnread;
+}
+
+std::string_view PinnedValues::view(std::size_t number) const {
+  BASALT_DEBUG_ASSERT(state(number) == State::kFound);
+  return view_of(slots_->values[number]);
+}
+
+void PinnedValues::reset() {
+  if (!slots_) return;
+  for (std::size_t i = 0; i < slots_->count; ++i) slots_->values[i].Reset();
+  slots_->count = 0;
+}
+
+PinnedValues::Slots& PinnedValues::prepare(std::span<const std::string> keys) {
+  if (!slots_) slots_ = std::make_unique<Slots>();
+  reset();
+  if (slots_->keys.size() < keys.size()) {
+    slots_->keys.resize(keys.size());
+    slots_->values.resize(keys.size());
+    slots_->statuses.resize(keys.size());
+  }
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    slots_->keys[i] = slice_of(keys[i]);
+    slots_->statuses[i] = rdb::Status();
+  }
+  slots_->count = keys.size();
+  return *slots_;
+}
+
+Status PinnedValues::status() const {
+  for (std::size_t i = 0; i < slots_->count; ++i) {
+    const rdb::Status& status = slots_->statuses[i];
+    if (!status.ok() && !status.IsNotFound() && !status.IsAborted()) return from_rocksdb(status);
+  }
+  return Status::ok();
+}
+
 Snapshot::~Snapshot() { db_.ReleaseSnapshot(handle_); }
 std::uint64_t Snapshot::sequence() const { return handle_->GetSequenceNumber(); }
 
@@ -55,6 +103,10 @@ Iterator::~Iterator() { iterator_.reset(); }
 Iterator::Iterator(Iterator&&) noexcept = default;
 Iterator& Iterator::operator=(Iterator&&) noexcept = default;
 
+void Iterator::set_range(const KeyRange& range) {
+  BASALT_DEBUG_ASSERT(!range.lower.empty() && !range.upper.empty());
+  bounds_->set(range);
+}
 void Iterator::seek(std::string_view key) { iterator_->Seek(slice_of(key)); }
 void Iterator::seek_for_previous(std::string_view key) { iterator_->SeekForPrev(slice_of(key)); }
 void Iterator::seek_to_first() { iterator_->SeekToFirst(); }
@@ -115,8 +167,16 @@ Status Database::get(FamilyId family, std::string_view key, const ReadView& view
   return status.IsNotFound() ? Status::ok() : from_rocksdb(status);
 }
 
-Iterator Database::new_iterator(FamilyId family, const ReadView& view, KeyRange range) {
-  auto bounds = std::make_unique<IteratorBounds>(std::move(range));
+Status Database::get_many(FamilyId family, std::span<const std::string> keys,
+                          const ReadView& view, PinnedValues& values) {
+  PinnedValues::Slots& slots = values.prepare(keys);
+  db_->GetBaseDB()->MultiGet(make_read_options_of_many(view), family_handle(family), slots.count,
+                             slots.keys.data(), slots.values.data(), slots.statuses.data());
+  return values.status();
+}
+
+Iterator Database::new_iterator(FamilyId family, const ReadView& view, const KeyRange& range) {
+  auto bounds = std::make_unique<IteratorBounds>(range);
   const rdb::ReadOptions options = make_read_options(view, bounds.get());
   std::unique_ptr<rdb::Iterator> iterator(
       db_->GetBaseDB()->NewIterator(options, family_handle(family)));

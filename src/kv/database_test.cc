@@ -3,8 +3,10 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/test_support.h"
 #include "kv/test_directory.h"
@@ -339,6 +341,56 @@ TEST_F(DatabaseTest, ADamagedBlockIsCorruptionAndNamesItsFile) {
   iterator.seek_to_first();
   EXPECT_FALSE(iterator.is_valid());
   EXPECT_TRUE(fails_with(ErrorCode::kCorruption, iterator.status()));
+}
+
+TEST_F(DatabaseTest, ManyKeysAreReadTogetherAsTheyAreOneByOne) {
+  put_many("file", 200, 30);
+  must(database_->flush());
+  put_many("memory", 200, 30);
+  const std::unique_ptr<Snapshot> snapshot = database_->take_snapshot();
+  put(numbered("file", 7), "after the snapshot");
+  put(numbered("memory", 300), "after the snapshot");
+  std::vector<std::string> keys;
+  for (int i = 0; i < 400; ++i) {
+    keys.push_back(numbered(i % 3 == 0 ? "file" : "memory", (i * 37) % 301));
+  }
+  PinnedValues values;
+  for (const ReadView view : {ReadView{}, ReadView{snapshot.get()}}) {
+    for (const std::size_t count : {400u, 1u, 0u, 33u}) {
+      must(database_->get_many(kDefaultFamily, std::span(keys).first(count), view, values));
+      for (std::size_t i = 0; i < count; ++i) {
+        PinnedValue value;
+        bool found = false;
+        must(database_->get(kDefaultFamily, keys[i], view, value, found));
+        ASSERT_EQ(values.state(i),
+                  found ? PinnedValues::State::kFound : PinnedValues::State::kMissing)
+            << keys[i];
+        if (found) {
+          ASSERT_EQ(values.view(i), value.view()) << keys[i];
+        }
+      }
+    }
+  }
+}
+
+TEST_F(DatabaseTest, AReadOfManyKeysEndsAtABoundOfMemory) {
+  put_many("large", 20, 300000);
+  must(database_->flush());
+  std::vector<std::string> keys;
+  for (int i = 0; i < 20; ++i) keys.push_back(numbered("large", i));
+  PinnedValues values;
+  must(database_->get_many(kDefaultFamily, keys, {}, values));
+  std::size_t read = 0;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (values.state(i) == PinnedValues::State::kFound) {
+      ++read;
+      EXPECT_EQ(values.view(i), noise(static_cast<int>(i), 300000));
+    } else {
+      EXPECT_EQ(values.state(i), PinnedValues::State::kUnread);
+    }
+  }
+  EXPECT_GE(read, 1u);
+  EXPECT_LE(read, 10u);
 }
 
 }  // namespace

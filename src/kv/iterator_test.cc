@@ -41,9 +41,10 @@ class IteratorTest : public testing::Test {
     }
     must(database_->write(batch, Durability::kBuffered));
   }
-  Map cut_to(const KeyRange& range) const {
+  Map cut_to(const KeyRange& range) const { return cut(map_, range); }
+  static Map cut(const Map& map, const KeyRange& range) {
     Map cut;
-    for (const auto& [key, value] : map_) {
+    for (const auto& [key, value] : map) {
       if (key >= range.lower && (range.upper.empty() || key < range.upper)) cut[key] = value;
     }
     return cut;
@@ -83,6 +84,35 @@ TEST_F(IteratorTest, RandomWalksWithinRandomBoundsSeeWhatTheMapHas) {
     Map::const_iterator at = seek_somewhere(iterator, map);
     expect_same(iterator, map, at);
     for (int step = 0; step < 20 && at != map.end() && !HasFatalFailure(); ++step) {
+      if (random_() % 2 == 0) {
+        iterator.next();
+        ++at;
+      } else {
+        iterator.previous();
+        at = before(map, at);
+      }
+      expect_same(iterator, map, at);
+    }
+    ASSERT_FALSE(HasFatalFailure()) << "walk " << walk;
+  }
+}
+
+TEST_F(IteratorTest, AnIteratorWithChangedBoundsMovesAsANewOneWould) {
+  must(database_->flush());
+  for (int i = 0; i < 300; ++i) change(i % 3 != 0);
+  const std::unique_ptr<Snapshot> snapshot = database_->take_snapshot();
+  const Map frozen = map_;
+  Iterator iterator = database_->new_iterator(kDefaultFamily, {snapshot.get()}, {"a", "b"});
+  for (int walk = 0; walk < 2000; ++walk) {
+    change(walk % 2 == 0);
+    if (walk % 500 == 499) must(database_->flush());
+    KeyRange range{"\x01" + random_key(), "\x01" + random_key()};
+    if (range.upper < range.lower) std::swap(range.lower, range.upper);
+    const Map map = cut(frozen, range);
+    iterator.set_range(range);
+    Map::const_iterator at = seek_somewhere(iterator, map);
+    expect_same(iterator, map, at);
+    for (int step = 0; step < 10 && at != map.end() && !HasFatalFailure(); ++step) {
       if (random_() % 2 == 0) {
         iterator.next();
         ++at;

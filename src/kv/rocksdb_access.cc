@@ -1,6 +1,17 @@
 #include "kv/rocksdb_access.h"
 
 namespace basalt::kv {
+namespace {
+
+constexpr std::uint64_t kMostBytesOfOneRead = 1024 * 1024;
+
+}  // namespace
+
+rdb::ReadOptions make_read_options_of_many(const ReadView& view) {
+  rdb::ReadOptions options = make_read_options(view, nullptr);
+  options.value_size_soft_limit = kMostBytesOfOneRead;
+  return options;
+}
 
 rdb::ReadOptions make_read_options(const ReadView& view, const IteratorBounds* bounds) {
   rdb::ReadOptions options;

@@ -1,8 +1,10 @@
 #pragma once
 #include <rocksdb/options.h>
 #include <rocksdb/slice.h>
+#include <rocksdb/status.h>
 
 #include <string_view>
+#include <vector>
 
 #include "kv/database.h"
 
@@ -11,17 +13,35 @@ namespace basalt::kv {
 
 inline rdb::Slice slice_of(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 
-// The bounds a RocksDB iterator points to; lives as long as the iterator.
+// The bounds a RocksDB iterator points to; lives as long as the iterator. RocksDB allows them to
+// change before a seek.
 struct IteratorBounds {
-  explicit IteratorBounds(KeyRange bounds)
-      : range(std::move(bounds)), lower(slice_of(range.lower)), upper(slice_of(range.upper)) {}
+  explicit IteratorBounds(const KeyRange& bounds) { set(bounds); }
   IteratorBounds(const IteratorBounds&) = delete;
   IteratorBounds& operator=(const IteratorBounds&) = delete;
+
+  void set(const KeyRange& bounds) {
+    range = bounds;
+    lower = slice_of(range.lower);
+    upper = slice_of(range.upper);
+  }
 
   KeyRange range;
   rdb::Slice lower;
   rdb::Slice upper;
 };
+
+// Where RocksDB puts what it read of several keys. The vectors may be longer than `count`: memory
+// that earlier reads needed.
+struct PinnedValues::Slots {
+  std::size_t count = 0;
+  std::vector<rdb::Slice> keys;
+  std::vector<rdb::PinnableSlice> values;
+  std::vector<rdb::Status> statuses;
+};
+
+// The options of a read of several keys, which stops at a bound of memory.
+rdb::ReadOptions make_read_options_of_many(const ReadView& view);
 
 // `bounds` may be null: unbounded.
 rdb::ReadOptions make_read_options(const ReadView& view, const IteratorBounds* bounds);

@@ -68,6 +68,8 @@ rdb::ColumnFamilyOptions make_table_family_options(const DatabaseOptions& option
   // Most lookups of missing keys (duplicate checks) end at this filter.
   family.memtable_prefix_bloom_size_ratio = 0.02;
   family.memtable_whole_key_filtering = true;
+  // Rows of one index entry are often neighbours.
+  family.memtable_batch_lookup_optimization = true;
 
   family.level_compaction_dynamic_level_bytes = true;
   family.max_bytes_for_level_base = 4 * options.memtable_bytes;

@@ -146,6 +146,18 @@ Status Transaction::get(kv::FamilyId family, std::string_view key, const kv::Rea
   return status.IsNotFound() ? Status::ok() : from_rocksdb(status);
 }
 
+Status Transaction::get_many(kv::FamilyId family, std::span<const std::string> keys,
+                             const kv::ReadView& view, kv::PinnedValues& values) {
+  kv::Database& database = manager_.database();
+  if (!has_writes_) return database.get_many(family, keys, view, values);
+  kv::PinnedValues::Slots& slots = values.prepare(keys);
+  writes_->GetWriteBatch()->MultiGetFromBatchAndDB(
+      database.rocksdb().GetBaseDB(), kv::make_read_options_of_many(view),
+      database.family_handle(family), slots.count, slots.keys.data(), slots.values.data(),
+      slots.statuses.data(), /*sorted_input=*/false);
+  return values.status();
+}
+
 Transaction::OwnVersion Transaction::own_version(kv::FamilyId family, std::string_view key,
                                                  std::string& value) {
   if (!has_writes_) return OwnVersion::kNone;
@@ -160,10 +172,10 @@ Transaction::OwnVersion Transaction::own_version(kv::FamilyId family, std::strin
 }
 
 kv::Iterator Transaction::new_iterator(kv::FamilyId family, const kv::ReadView& view,
-                                       kv::KeyRange range) {
+                                       const kv::KeyRange& range) {
   kv::Database& database = manager_.database();
-  if (!has_writes_) return database.new_iterator(family, view, std::move(range));
-  auto bounds = std::make_unique<kv::IteratorBounds>(std::move(range));
+  if (!has_writes_) return database.new_iterator(family, view, range);
+  auto bounds = std::make_unique<kv::IteratorBounds>(range);
   const rdb::ReadOptions options = kv::make_read_options(view, bounds.get());
   rdb::ColumnFamilyHandle* handle = database.family_handle(family);
   rdb::Iterator* committed = database.rocksdb().GetBaseDB()->NewIterator(options, handle);
@@ -173,9 +185,10 @@ kv::Iterator Transaction::new_iterator(kv::FamilyId family, const kv::ReadView& 
 }
 
 kv::Iterator Transaction::new_union_iterator(kv::FamilyId family, const kv::ReadView& view,
-                                             kv::KeyRange range, const SameRow& same_row) {
+                                             const kv::KeyRange& range,
+                                             const SameRow& same_row) {
   kv::Database& database = manager_.database();
-  auto bounds = std::make_unique<kv::IteratorBounds>(std::move(range));
+  auto bounds = std::make_unique<kv::IteratorBounds>(range);
   rdb::ColumnFamilyHandle* handle = database.family_handle(family);
   std::vector<UnionIterator::Entry> own;
   const std::unique_ptr<rdb::WBWIIterator> changes(

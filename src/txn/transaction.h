@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -74,13 +75,16 @@ class Transaction {
   // Reads one key, own changes included.
   Status get(kv::FamilyId family, std::string_view key, const kv::ReadView& view,
              kv::PinnedValue& value, bool& found);
+  // As Database::get_many(), own changes included.
+  Status get_many(kv::FamilyId family, std::span<const std::string> keys,
+                  const kv::ReadView& view, kv::PinnedValues& values);
   // Whether two values of one key belong to the same row.
   using SameRow = std::function<bool(std::string_view key, std::string_view, std::string_view)>;
   // As new_iterator(), but a key that is in the view and among own changes is seen twice, the
   // view's entry first, unless it belongs to the same row; and own removals hide nothing. For
   // unique indexes, see UnionIterator.
   kv::Iterator new_union_iterator(kv::FamilyId family, const kv::ReadView& view,
-                                  kv::KeyRange range, const SameRow& same_row);
+                                  const kv::KeyRange& range, const SameRow& same_row);
 
   // What this transaction did to a key.
   enum class OwnVersion : std::uint8_t { kNone, kPut, kRemoved };
@@ -95,7 +99,8 @@ class Transaction {
   // taken: a version whose index entries the snapshot does not have.
   bool may_be_newer_than_snapshot(std::string_view row_key) const;
   // Own changes made so far are included, later ones need not be.
-  kv::Iterator new_iterator(kv::FamilyId family, const kv::ReadView& view, kv::KeyRange range);
+  kv::Iterator new_iterator(kv::FamilyId family, const kv::ReadView& view,
+                            const kv::KeyRange& range);
 
   // ---- locks
 

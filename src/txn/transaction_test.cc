@@ -349,5 +349,35 @@ TEST_F(TransactionTest, ATransactionIsUsedManyTimesOver) {
   }
 }
 
+TEST_F(TransactionTest, ManyKeysAreReadTogetherWithOwnChangesOverTheView) {
+  for (const char* key : {"a", "b", "c", "d", "e"}) commit_put(key, "first");
+  must(store_.database().flush());
+  a_->begin_statement(kRr);
+  a_->open_snapshot();
+  commit_put("b", "second");
+  commit_put("f", "second");
+  const std::vector<std::string> keys = {"f", "a", "missing", "c", "b", "d", "own", "a"};
+  const auto read_all = [&](const kv::ReadView& view) {
+    kv::PinnedValues values;
+    must(a_->get_many(test::kFamily, keys, view, values));
+    std::string all;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      const bool found = values.state(i) == kv::PinnedValues::State::kFound;
+      all += (found ? std::string(values.view(i)) : "-") + " ";
+    }
+    return all;
+  };
+  EXPECT_EQ(read_all(a_->consistent_view()), "- first - first first first - first ");
+  put(*a_, "own", "mine");
+  put(*a_, "c", "mine");
+  remove(*a_, "d");
+  EXPECT_EQ(read_all(a_->consistent_view()), "- first - mine first - mine first ");
+  EXPECT_EQ(read_all({}), "second first - mine second - mine first ");
+  for (const std::string& key : keys) {
+    if (key != "own") put(*a_, key, "all");
+  }
+  EXPECT_EQ(read_all(a_->consistent_view()), "all all all all all all mine all ");
+}
+
 }  // namespace
 }  // namespace basalt::txn
