@@ -8,6 +8,8 @@ namespace basalt::table {
 namespace {
 
 constexpr std::uint32_t kMovesBetweenChecks = 128;
+// Fewer rows than this are read one by one: together they would not be cheaper.
+constexpr std::size_t kFewestRowsTogether = 4;
 
 bool has_blob_columns(const codec::TableLayout& layout) {
   return std::any_of(layout.columns.begin(), layout.columns.end(), [](const auto& column) {
@@ -33,11 +35,14 @@ Cursor::Cursor(const Table& table)
 void Cursor::open(txn::Transaction& transaction, std::size_t index_number,
                   const ReadSettings& settings, const codec::ColumnSet& wanted,
                   bool may_skip_row) {
-  release();
+  close();
+  lay_iterator_aside();
+  forget_row();
   transaction_ = &transaction;
   index_number_ = index_number;
   settings_ = settings;
   may_skip_row_ = may_skip_row;
+  defers_rows_ = false;
   set_wanted(wanted);
   lift_confinement();
 }
@@ -58,10 +63,17 @@ void Cursor::set_wanted(const codec::ColumnSet& wanted) {
 }
 
 void Cursor::park() {
-  if (!iterator_ || !iterator_->is_valid()) return;
-  prefix_ = iterator_->key();
-  primary_key();
+  if (is_in_batch_) {
+    prefix_ = ahead_.entry_key();
+  } else if (iterator_ && iterator_->is_valid()) {
+    prefix_ = iterator_->key();
+    primary_key();
+  } else {
+    return;
+  }
+  stop_reading_ahead();
   iterator_.reset();
+  spare_iterator_.reset();
 }
 
 void Cursor::close() {
@@ -72,6 +84,12 @@ void Cursor::close() {
 void Cursor::release() {
   close();
   iterator_.reset();
+  spare_iterator_.reset();
+  forget_row();
+}
+
+void Cursor::forget_row() {
+  stop_reading_ahead();
   row_.reset();
   entry_value_.reset();
   primary_key_known_ = false;
@@ -106,12 +124,32 @@ Status Cursor::check_interruption() {
 void Cursor::start(kv::KeyRange range, Direction direction) {
   if (range.lower < hard_range_.lower) range.lower = hard_range_.lower;
   if (range.upper > hard_range_.upper) range.upper = hard_range_.upper;
-  range_ = range;
+  range_ = std::move(range);
   direction_ = direction;
   primary_key_known_ = false;
-  if (settings_.lock) iterator_sequence_ = transaction_->newest_sequence();
+  stop_reading_ahead();
+  rows_together_ = 1;
   // RocksDB leaves iterators with crossed bounds undefined.
   if (range_.upper < range_.lower) range_.upper = range_.lower;
+  open_iterator();
+  if (direction == Direction::kForward) {
+    iterator_->seek_to_first();
+  } else {
+    iterator_->seek_to_last();
+  }
+}
+
+// Makes the iterator one of range_: a new one costs as much as the search for a row or more.
+void Cursor::open_iterator() {
+  const kv::FamilyId family = table_.family(index_number_);
+  const kv::ReadView seen = view();
+  if (!iterator_) iterator_.swap(spare_iterator_);
+  if (iterator_ && may_reuse_iterator(seen)) {
+    iterator_->set_range(range_);
+    return;
+  }
+  if (settings_.lock) iterator_sequence_ = transaction_->newest_sequence();
+  iterator_snapshot_.reset();
   if (reads_unique_behind_own_changes()) {
     const codec::SecondaryCodec& codec = table_.secondary(index_number_);
     const auto same_row = [&codec](std::string_view key, std::string_view left,
@@ -121,16 +159,28 @@ void Cursor::start(kv::KeyRange range, Direction direction) {
       return codec.primary_key_of(key, left, left_row).is_ok() &&
              codec.primary_key_of(key, right, right_row).is_ok() && left_row == right_row;
     };
-    iterator_.emplace(transaction_->new_union_iterator(table_.family(index_number_), view(),
-                                                       range_, same_row));
-  } else {
-    iterator_.emplace(transaction_->new_iterator(table_.family(index_number_), view(), range_));
+    iterator_.emplace(transaction_->new_union_iterator(family, seen, range_, same_row));
+    return;
   }
-  if (direction == Direction::kForward) {
-    iterator_->seek_to_first();
-  } else {
-    iterator_->seek_to_last();
-  }
+  iterator_.emplace(transaction_->new_iterator(family, seen, range_));
+  if (transaction_->has_writes() || seen.snapshot == nullptr) return;
+  iterator_snapshot_ = seen.snapshot->sequence();
+  iterator_family_ = family;
+}
+
+// Whether the iterator shows just what one made now would.
+bool Cursor::may_reuse_iterator(const kv::ReadView& seen) const {
+  return iterator_snapshot_ && !transaction_->has_writes() && seen.snapshot != nullptr &&
+         seen.snapshot->sequence() == *iterator_snapshot_ &&
+         iterator_family_ == table_.family(index_number_);
+}
+
+// Leaves the cursor without an iterator but keeps it for a later seek.
+void Cursor::lay_iterator_aside() {
+  if (!iterator_) return;
+  spare_iterator_.reset();
+  if (iterator_snapshot_) spare_iterator_.swap(iterator_);
+  iterator_.reset();
 }
 
 // Whether a value of the open unique index may belong to one row in our snapshot and to another
@@ -194,47 +244,54 @@ Status Cursor::seek_last(std::uint8_t* record, bool& found) {
 }
 
 Status Cursor::next(std::uint8_t* record, bool& found) {
-  found = false;
-  if (!iterator_) {
-    if (prefix_.empty()) return Status::ok();
-    std::string successor = prefix_;
-    codec::make_successor(successor);
-    start({successor, hard_range_.upper}, Direction::kForward);
-  } else if (iterator_->is_valid()) {
-    step(Direction::kForward);
-  }
-  return settle(Direction::kForward, Beyond::kWiden, record, found);
+  return move(Direction::kForward, Beyond::kWiden, record, found);
 }
 
 Status Cursor::previous(std::uint8_t* record, bool& found) {
-  found = false;
-  if (!iterator_) {
-    if (prefix_.empty()) return Status::ok();
-    start({hard_range_.lower, prefix_}, Direction::kBackward);
-  } else if (iterator_->is_valid()) {
-    step(Direction::kBackward);
-  }
-  return settle(Direction::kBackward, Beyond::kWiden, record, found);
+  return move(Direction::kBackward, Beyond::kWiden, record, found);
 }
 
 Status Cursor::next_with_prefix(std::uint8_t* record, bool& found) {
+  return move(Direction::kForward, Beyond::kStayInPrefix, record, found);
+}
+
+Status Cursor::move(Direction direction, Beyond beyond, std::uint8_t* record, bool& found) {
   found = false;
-  if (!iterator_ || !iterator_->is_valid()) return Status::ok();
-  step(Direction::kForward);
-  return settle(Direction::kForward, Beyond::kStayInPrefix, record, found);
+  if (is_in_batch_ && direction != direction_) {
+    go_on_beyond(ahead_.entry_key(), direction);
+  } else if (ahead_.has_next()) {
+    if (beyond == Beyond::kStayInPrefix && !ahead_.next_entry_key().starts_with(prefix_)) {
+      return Status::ok();
+    }
+    return next_ahead(record, found);
+  } else if (iterator_is_ahead_) {
+    iterator_is_ahead_ = false;
+  } else if (!iterator_) {
+    // Parked, or after a point read.
+    if (prefix_.empty() || beyond == Beyond::kStayInPrefix) return Status::ok();
+    go_on_beyond(prefix_, direction);
+  } else if (iterator_->is_valid()) {
+    step(direction);
+  }
+  return settle(direction, beyond, record, found);
+}
+
+// Begins behind all entries that begin with `key`, or before them.
+void Cursor::go_on_beyond(std::string_view key, Direction direction) {
+  std::string bound(key);
+  if (direction == Direction::kForward) {
+    codec::make_successor(bound);
+    start({std::move(bound), hard_range_.upper}, direction);
+  } else {
+    start({hard_range_.lower, std::move(bound)}, direction);
+  }
 }
 
 // Moves the valid iterator by one. An iterator over own changes that turns around must be made
 // anew: RocksDB's loses its place if the transaction wrote ahead of it.
 void Cursor::step(Direction direction) {
   if (direction != direction_ && transaction_->has_writes()) {
-    std::string key(iterator_->key());
-    if (direction == Direction::kForward) {
-      codec::make_successor(key);
-      start({std::move(key), hard_range_.upper}, direction);
-    } else {
-      start({hard_range_.lower, std::move(key)}, direction);
-    }
+    go_on_beyond(iterator_->key(), direction);
     return;
   }
   direction_ = direction;
@@ -247,30 +304,106 @@ void Cursor::step(Direction direction) {
 
 // ---- from an entry to a row
 
+bool Cursor::is_on_entry(Beyond beyond) const {
+  return iterator_->is_valid() &&
+         (beyond != Beyond::kStayInPrefix || iterator_->key().starts_with(prefix_));
+}
+
 // Goes on in `direction` until an entry's row is accepted or there are no more entries: in the
 // iterator's range, or with kWiden in the hard range.
 Status Cursor::settle(Direction direction, Beyond beyond, std::uint8_t* record, bool& found) {
   found = false;
   while (true) {
-    while (iterator_->is_valid()) {
+    while (is_on_entry(beyond)) {
       BASALT_TRY(check_interruption());
-      if (beyond == Beyond::kStayInPrefix && !iterator_->key().starts_with(prefix_)) {
-        return Status::ok();
-      }
       Settled settled = Settled::kPass;
       BASALT_TRY(settle_here(record, settled));
-      found = settled == Settled::kFound;
+      if (settled == Settled::kFound) {
+        if (!defers_rows_ && reads_rows_together()) {
+          return read_ahead(direction, beyond, record, found);
+        }
+        rows_together_ = kFewestRowsTogether;
+        found = true;
+      }
       if (settled != Settled::kPass) return Status::ok();
       step(direction);
     }
     BASALT_TRY(iterator_->status());
-    if (beyond != Beyond::kWiden || !widen(direction)) return Status::ok();
+    if (iterator_->is_valid() || beyond != Beyond::kWiden || !widen(direction)) {
+      return Status::ok();
+    }
   }
+}
+
+// ---- reading ahead
+
+// Whether the rows of entries that a consistent read accepts are read several at a time. Not
+// before the second row: a search that wants one row is not to pay for others.
+bool Cursor::reads_rows_together() const {
+  return rows_together_ >= kFewestRowsTogether && may_defer_rows();
+}
+
+// Accepts entries from the current one on, which is settled, then reads their rows.
+Status Cursor::read_ahead(Direction direction, Beyond beyond, std::uint8_t* record, bool& found) {
+  const std::size_t most = rows_together_;
+  rows_together_ = std::min(2 * most, RowBatch::kMostRowsAtOnce);
+  ahead_.clear();
+  Settled settled = Settled::kFound;
+  while (true) {
+    if (settled == Settled::kFound) {
+      ahead_.add(current_primary_key_, iterator_->key(), nullptr);
+      if (ahead_.size() == most) break;
+    }
+    step(direction);
+    iterator_is_ahead_ = true;
+    if (!is_on_entry(beyond)) break;
+    BASALT_TRY(check_interruption());
+    BASALT_TRY(settle_here(record, settled));
+    // Asked again when its turn comes, the filter ends the range again.
+    if (settled == Settled::kEnd) break;
+    iterator_is_ahead_ = false;
+  }
+  return next_ahead(record, found);
+}
+
+Status Cursor::next_ahead(std::uint8_t* record, bool& found) {
+  is_in_batch_ = true;
+  return next_of(ahead_, record, found);
+}
+
+void Cursor::stop_reading_ahead() {
+  ahead_.clear();
+  is_in_batch_ = false;
+  iterator_is_ahead_ = false;
+}
+
+void Cursor::add_to(RowBatch& batch, void* range) { batch.add(primary_key(), {}, range); }
+
+Status Cursor::next_of(RowBatch& batch, std::uint8_t* record, bool& found) {
+  found = false;
+  while (batch.has_next()) {
+    std::string_view row;
+    BASALT_TRY(batch.next(*transaction_, table_.family(0), view(), found, row));
+    if (found) {
+      current_primary_key_ = batch.primary_key();
+      primary_key_known_ = true;
+      took_lock_ = false;
+      return table_.primary().read(current_primary_key_, row, row_plan_, record);
+    }
+    if (index_number_ != 0) return entry_without_row();
+  }
+  return Status::ok();
+}
+
+Status Cursor::entry_without_row() const {
+  return Status(ErrorCode::kCorruption, "an entry of index '" + table_.index(index_number_).name +
+                                            "' has no row; run CHECK TABLE");
 }
 
 Status Cursor::settle_here(std::uint8_t* record, Settled& settled) {
   took_lock_ = false;
   primary_key_known_ = false;
+  is_in_batch_ = false;
   return index_number_ == 0 ? settle_primary(record, settled) : settle_secondary(record, settled);
 }
 
@@ -322,6 +455,10 @@ Status Cursor::settle_secondary(std::uint8_t* record, Settled& settled) {
   }
   BASALT_TRY(codec.primary_key_of(iterator_->key(), iterator_->value(), current_primary_key_));
   primary_key_known_ = true;
+  if (defers_rows_ || reads_rows_together()) {
+    settled = Settled::kFound;
+    return Status::ok();
+  }
   bool found = false;
   std::string_view entry_value = iterator_->value();
   if (settings_.lock) {
@@ -342,11 +479,7 @@ Status Cursor::settle_secondary(std::uint8_t* record, Settled& settled) {
   }
   BASALT_TRY(read_row(record, found));
   if (found) BASALT_TRY(read_entry_columns(iterator_->key(), entry_value, record));
-  if (!found && settings_.is_consistent() && settings_.needs_snapshot) {
-    return Status(ErrorCode::kCorruption, "an entry of index '" +
-                                              table_.index(index_number_).name +
-                                              "' has no row; run CHECK TABLE");
-  }
+  if (!found && settings_.is_consistent() && settings_.needs_snapshot) return entry_without_row();
   settled = found ? Settled::kFound : Settled::kPass;
   return Status::ok();
 }
@@ -453,7 +586,8 @@ Status Cursor::find_row(std::string_view primary_key, std::uint8_t* record, bool
 
 Status Cursor::find_unique(std::string_view key, std::uint8_t* record, bool& found) {
   prefix_ = key;
-  iterator_.reset();
+  lay_iterator_aside();
+  stop_reading_ahead();
   if (index_number_ == 0) return find_row(key, record, found);
   if (reads_unique_behind_own_changes()) {
     return seek(SeekMode::kFirstWithPrefix, std::string(key), record, found);
@@ -473,6 +607,7 @@ Status Cursor::find_unique(std::string_view key, std::uint8_t* record, bool& fou
     if (!visits_row_) return codec.read(key, entry_value_.view(), entry_plan_, record);
     BASALT_TRY(codec.primary_key_of(key, entry_value_.view(), current_primary_key_));
     primary_key_known_ = true;
+    if (defers_rows_) return Status::ok();
     if (!settings_.lock) break;
     bool skipped = false;
     BASALT_TRY(lock_row(skipped));

@@ -10,6 +10,7 @@
 #include "codec/read_plan.h"
 #include "kv/database.h"
 #include "lock/lock_manager.h"
+#include "table/row_batch.h"
 #include "table/table.h"
 #include "txn/transaction.h"
 
@@ -62,6 +63,9 @@ class Interruption {
 
 // Moves over one index of a table and unpacks rows.
 //
+// Reads ahead A consistent read that visits rows through a secondary index accepts several entries
+//             at once, the more the further it goes, and reads their rows together. The filter is
+//             then asked about entries before their turn.
 // Life cycle  open() -> seek...() -> next()/previous()... -> close(). Moving needs a successful
 //             seek before it. After "not found" the cursor is not on a row.
 // Values      Blob pointers in the record stay valid until the cursor moves, seeks, is opened anew
@@ -92,6 +96,7 @@ class Cursor {
   // Applies `filter` to entries of a secondary index; null: none. `columns` must be given by the
   // entry. Stays until close().
   void set_filter(EntryFilter* filter, const codec::ColumnSet& columns);
+  EntryFilter* filter() const { return filter_; }
   void set_interruption(const Interruption* interruption) { interruption_ = interruption; }
 
   // Confines all moves that follow to [lower, upper); empty: the end of the index.
@@ -105,6 +110,20 @@ class Cursor {
   Status previous(std::uint8_t* record, bool& found);
   // As next(), but ends where entries no longer begin with the prefix of the last seek.
   Status next_with_prefix(std::uint8_t* record, bool& found);
+
+  // Whether rows that this read finds through a secondary index may be read later, in a batch.
+  bool may_defer_rows() const {
+    return index_number_ != 0 && visits_row_ && entry_plan_.own.empty() &&
+           settings_.is_consistent() && settings_.needs_snapshot;
+  }
+  // With `defers`, moves only find entries, and the record gets what the filter asks for. Off
+  // after open().
+  void set_deferral(bool defers) { defers_rows_ = defers; }
+  // Puts the row that the cursor is on into `batch`.
+  void add_to(RowBatch& batch, void* range);
+  // The next row of a batch, for the view that the cursor reads. A missing row is passed over if
+  // it was sought by its key and corruption if an entry led to it.
+  Status next_of(RowBatch& batch, std::uint8_t* record, bool& found);
 
   // The row with exactly this primary key (index id included), whatever index is open.
   Status find_row(std::string_view primary_key, std::uint8_t* record, bool& found);
@@ -124,8 +143,20 @@ class Cursor {
   void start(kv::KeyRange range, Direction direction);
   bool reads_unique_behind_own_changes() const;
   bool widen(Direction direction);
+  void open_iterator();
+  bool may_reuse_iterator(const kv::ReadView& seen) const;
+  void lay_iterator_aside();
   void step(Direction direction);
+  void go_on_beyond(std::string_view key, Direction direction);
+  Status move(Direction direction, Beyond beyond, std::uint8_t* record, bool& found);
+  bool is_on_entry(Beyond beyond) const;
   Status settle(Direction direction, Beyond beyond, std::uint8_t* record, bool& found);
+  bool reads_rows_together() const;
+  Status read_ahead(Direction direction, Beyond beyond, std::uint8_t* record, bool& found);
+  Status next_ahead(std::uint8_t* record, bool& found);
+  void stop_reading_ahead();
+  Status entry_without_row() const;
+  void forget_row();
   Status settle_here(std::uint8_t* record, Settled& settled);
   Status settle_primary(std::uint8_t* record, Settled& settled);
   Status settle_secondary(std::uint8_t* record, Settled& settled);
@@ -147,6 +178,7 @@ class Cursor {
   std::size_t index_number_ = 0;
   ReadSettings settings_;
   bool may_skip_row_ = false;
+  bool defers_rows_ = false;
   bool visits_row_ = true;
   codec::ReadPlan row_plan_;
   // Of the columns to unpack from the entry: all, or if the row is visited those it does not hold.
@@ -161,6 +193,14 @@ class Cursor {
   std::optional<kv::Iterator> iterator_;
   Direction direction_ = Direction::kForward;
   std::uint64_t iterator_sequence_ = 0;  // the iterator includes all changes up to here
+  // The snapshot that the iterator shows, if it shows nothing else, and of which family.
+  std::optional<std::uint64_t> iterator_snapshot_;
+  kv::FamilyId iterator_family_ = kv::kDefaultFamily;
+  std::optional<kv::Iterator> spare_iterator_;  // of a closed scan or before a point read
+  RowBatch ahead_;
+  std::size_t rows_together_ = 1;   // how many rows to read together next
+  bool is_in_batch_ = false;        // the current row is that of ahead_
+  bool iterator_is_ahead_ = false;  // the iterator is on an entry that is not settled
   std::string prefix_;
   std::string current_primary_key_;
   bool primary_key_known_ = false;

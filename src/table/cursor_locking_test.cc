@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <thread>
@@ -455,6 +456,91 @@ TEST_F(CursorLockingTest, AFilterDecidesBeforeTheRowIsLockedAndEndsTheRange) {
   EXPECT_EQ(seen, (Ids{2, 4, 6}));
   EXPECT_EQ(filter.calls, 7);
   EXPECT_EQ(a_.transaction().lock_owner().held_count(), 3u);
+}
+
+TEST_F(CursorLockingTest, AFilterOfAConsistentReadDecidesBeforeRowsAreRead) {
+  for (int id = 10; id <= 200; ++id) must(a_.insert(row_of(id)));
+  a_.commit();
+  for (const int end : {3, 7, 8, 40, 151, 400}) {
+    Cursor cursor(store_.table());
+    open(cursor, a_, test::kByCode, {});
+    EvenIds filter(record_, end);
+    codec::ColumnSet columns(test::kColumns);
+    columns.set(test::kId);
+    cursor.set_filter(&filter, columns);
+    Ids seen;
+    for (must(cursor.seek_first(record_.data(), found_)); found_;
+         must(cursor.next(record_.data(), found_))) {
+      seen.push_back(record_.row().id);
+      ASSERT_EQ(record_.row(), row_of(record_.row().id));
+    }
+    Ids expected;
+    for (int id = 2; id <= std::min(end, 200); id += 2) {
+      if (id != end) expected.push_back(id);
+    }
+    EXPECT_EQ(seen, expected) << end;
+  }
+}
+
+TEST_F(CursorLockingTest, ASearchForOneRowReadsNoEntryAhead) {
+  Cursor cursor(store_.table());
+  open(cursor, a_, test::kByCode, {});
+  EvenIds filter(record_, 9);
+  codec::ColumnSet columns(test::kColumns);
+  columns.set(test::kId);
+  cursor.set_filter(&filter, columns);
+  must(cursor.seek_first(record_.data(), found_));
+  EXPECT_EQ(record_.row().id, 2);
+  EXPECT_EQ(filter.calls, 2);
+}
+
+TEST_F(CursorLockingTest, ASeekSeesWhatWasWrittenOrCommittedSinceTheOneBefore) {
+  Cursor cursor(store_.table());
+  b_.transaction().begin_statement(txn::IsolationLevel::kReadCommitted);
+  const auto count = [&] {
+    int rows = 0;
+    open(cursor, b_, test::kByCity, {});
+    for (must(cursor.seek_first(record_.data(), found_)); found_;
+         must(cursor.next(record_.data(), found_))) {
+      ++rows;
+    }
+    return rows;
+  };
+  EXPECT_EQ(count(), 9);
+  must(a_.insert(row_of(20)));
+  a_.commit();
+  EXPECT_EQ(count(), 9) << "one snapshot per statement";
+  must(b_.insert(row_of(21)));
+  EXPECT_EQ(count(), 10) << "own changes at once";
+  must(b_.insert(row_of(22)));
+  EXPECT_EQ(count(), 11);
+  b_.transaction().end_statement();
+  b_.transaction().begin_statement(txn::IsolationLevel::kReadCommitted);
+  EXPECT_EQ(count(), 12) << "the next statement sees the commit";
+  b_.rollback();
+  b_.transaction().begin_statement(txn::IsolationLevel::kReadCommitted);
+  EXPECT_EQ(count(), 10);
+}
+
+TEST_F(CursorLockingTest, RowsReadAheadAreThoseOfTheSnapshot) {
+  for (int id = 10; id <= 100; ++id) must(a_.insert(row_of(id)));
+  a_.commit();
+  Cursor cursor(store_.table());
+  b_.transaction().begin_statement(txn::IsolationLevel::kRepeatableRead);
+  open(cursor, b_, test::kByCity, {});
+  std::size_t rows = 0;
+  for (must(cursor.seek_first(record_.data(), found_)); found_;
+       must(cursor.next(record_.data(), found_))) {
+    ++rows;
+    const int id = record_.row().id;
+    ASSERT_EQ(record_.row(), row_of(id));
+    Row changed = row_of(id);
+    changed.note = "changed";
+    must(a_.update(row_of(id), changed));
+    if (id % 2 == 0) must(a_.remove(changed));
+    a_.commit();
+  }
+  EXPECT_EQ(rows, 100u);
 }
 
 TEST_F(CursorLockingTest, AFilterThatFailsOrIsInterruptedEndsTheScanWithAnError) {

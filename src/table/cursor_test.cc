@@ -1,7 +1,10 @@
 #include "table/cursor.h"
 
+#include <initializer_list>
+#include <map>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "table/test_support.h"
@@ -158,8 +161,15 @@ class CursorTest : public testing::TestWithParam<Keys> {
 
 INSTANTIATE_TEST_SUITE_P(AllKeys, CursorTest, testing::ValuesIn(test::kAllKeys), test::name_of);
 
-TEST_P(CursorTest, EverySeekFindsWhatASortedListHasAndWalksFromThere) {
-  for (const Reading reading : {Reading::kWholeRows, Reading::kEntriesOnly, Reading::kLocking}) {
+class SeekTest : public CursorTest {
+ protected:
+  void seek_and_walk_everywhere(std::initializer_list<Reading> readings);
+};
+
+INSTANTIATE_TEST_SUITE_P(AllKeys, SeekTest, testing::ValuesIn(test::kAllKeys), test::name_of);
+
+void SeekTest::seek_and_walk_everywhere(std::initializer_list<Reading> readings) {
+  for (const Reading reading : readings) {
     for (std::size_t index = 0; index < test::kIndexes; ++index) {
       if (GetParam() == Keys::kHidden && index != test::kByCode) continue;
       open(index, reading);
@@ -183,6 +193,22 @@ TEST_P(CursorTest, EverySeekFindsWhatASortedListHasAndWalksFromThere) {
       }
     }
   }
+}
+
+TEST_P(SeekTest, EverySeekFindsWhatASortedListHasAndWalksFromThere) {
+  seek_and_walk_everywhere({Reading::kWholeRows, Reading::kEntriesOnly, Reading::kLocking});
+}
+
+TEST_P(SeekTest, WithoutOwnChangesAllSeeksOfASnapshotFindTheSame) {
+  session_.commit();
+  session_.transaction().begin_statement(txn::IsolationLevel::kRepeatableRead);
+  session_.transaction().open_snapshot();
+  test::Session other(store_);
+  Row newer = rows_[5];
+  newer.city = "newer";
+  must(other.update(rows_[5], newer, keys_[newer.id]));
+  other.commit();
+  seek_and_walk_everywhere({Reading::kWholeRows, Reading::kEntriesOnly});
 }
 
 TEST_P(CursorTest, AWholeIndexIsReadInOrderFromBothEnds) {
@@ -377,6 +403,93 @@ TEST_P(CursorTest, BlobsOfOwnRowsStayWhileTheTransactionWrites) {
       }
       ASSERT_EQ(record_.row(), before) << "index " << index;
     }
+  }
+}
+
+TEST_P(CursorTest, ABatchReadsTheRowsThatDeferredMovesFound) {
+  for (const bool sorts : {false, true}) {
+    open(test::kByCity);
+    ASSERT_TRUE(cursor_.may_defer_rows());
+    cursor_.set_deferral(true);
+    RowBatch batch;
+    std::vector<int> ranges(2);
+    std::vector<std::pair<std::string, int*>> expected;
+    for (int& range : ranges) {
+      for (const char* city : {"rome", "oslo"}) {
+        bool found = false;
+        must(cursor_.seek(
+            SeekMode::kFirstWithPrefix,
+            test::search_prefix(store_.table(), test::kByCity, {0, {}, city, {}, 0, {}}, 1),
+            record_.data(), found));
+        for (; found; must(cursor_.next_with_prefix(record_.data(), found))) {
+          cursor_.add_to(batch, &range);
+          expected.emplace_back(cursor_.primary_key(), &range);
+        }
+      }
+    }
+    ASSERT_GT(expected.size(), 10u);
+    if (sorts) {
+      batch.sort();
+      std::sort(expected.begin(), expected.end());
+    }
+    std::vector<std::pair<std::string, int*>> seen;
+    bool found = false;
+    for (must(cursor_.next_of(batch, record_.data(), found)); found;
+         must(cursor_.next_of(batch, record_.data(), found))) {
+      seen.emplace_back(batch.primary_key(), static_cast<int*>(batch.range()));
+      EXPECT_EQ(cursor_.primary_key(), batch.primary_key());
+      EXPECT_EQ(keys_[record_.row().id], batch.primary_key());
+    }
+    if (sorts) std::sort(seen.begin(), seen.end());
+    EXPECT_EQ(seen, expected) << "sorts " << sorts;
+  }
+}
+
+TEST_P(CursorTest, ABatchPassesOverKeysThatAreNotThere) {
+  open(test::kPrimary);
+  RowBatch batch;
+  for (const Row& row : rows_) {
+    std::string absent = keys_[row.id];
+    absent.push_back('x');
+    batch.add(absent, {}, nullptr);
+    batch.add(keys_[row.id], {}, nullptr);
+  }
+  std::vector<int> seen;
+  std::vector<int> expected;
+  for (const Row& row : rows_) expected.push_back(row.id);
+  bool found = false;
+  for (must(cursor_.next_of(batch, record_.data(), found)); found;
+       must(cursor_.next_of(batch, record_.data(), found))) {
+    seen.push_back(record_.row().id);
+  }
+  EXPECT_EQ(seen, expected);
+}
+
+TEST_P(CursorTest, LargeRowsOfABatchAreReadWithinABoundOfMemory) {
+  std::vector<Row> large;
+  for (int i = 0; i < 40; ++i) {
+    Row row = rows_[0];
+    row.id = 1000 + i;
+    row.email = std::nullopt;
+    row.city = "large";
+    row.code = static_cast<std::uint32_t>(1000 + i);
+    row.note = std::string(60000, static_cast<char>('a' + i % 26));
+    must(session_.insert(row));
+    large.push_back(row);
+  }
+  for (const bool committed : {false, true}) {
+    if (committed) session_.commit();
+    open(test::kByCode);
+    const Row first{0, {}, "", {}, 1000, {}};
+    bool found = false;
+    std::vector<Row> seen;
+    for (must(cursor_.seek(SeekMode::kFirstAtOrAfter,
+                           test::search_prefix(store_.table(), test::kByCode, first, 1),
+                           record_.data(), found));
+         found; must(cursor_.next(record_.data(), found))) {
+      seen.push_back(record_.row());
+    }
+    EXPECT_TRUE(seen == large) << "committed " << committed;
   }
 }
 
