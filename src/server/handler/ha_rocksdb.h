@@ -7,6 +7,7 @@
 #include "server/session.h"
 #include "stats/table_statistics.h"
 #include "table/cursor.h"
+#include "table/row_batch.h"
 #include "table/row_writer.h"
 #include "table/table.h"
 #include "server/mariadb.h"
@@ -23,21 +24,33 @@ class TableShare final : public Handler_share {
   std::shared_ptr<stats::TableStatistics> statistics;
 };
 
+// How the server's sequence of ranges is read (handler_multi_range.cc).
+struct MultiRange {
+  bool in_batches = false;      // else by the server's own loop
+  bool sorts_rows = false;      // ranges in any order, rows in that of the primary key
+  bool checks_tuples = false;   // the caller has a condition on index tuples and their ranges
+  bool at_end = false;          // of the sequence
+  bool range_is_open = false;   // the cursor is in the current range
+  bool reads_directly = false;  // the current range is read row by row
+  std::size_t rows_together = 1;
+  std::size_t key_bytes_most = 0;
+};
+
 // Asks the server about entries of a secondary index before their rows are fetched: index
-// condition pushdown.
-class PushedConditionFilter final : public table::EntryFilter {
+// condition pushdown, the filter of row ids, the condition of a batched join.
+class PushedFilter final : public table::EntryFilter {
  public:
-  explicit PushedConditionFilter(handler& owner) : owner_(owner) {}
+  explicit PushedFilter(class ha_rocksdb& owner) : owner_(owner) {}
   Verdict check() override;
 
  private:
-  handler& owner_;
+  class ha_rocksdb& owner_;
 };
 
 // One open table of one connection: translates the server's calls to table::Cursor and
 // table::RowWriter, and holds no rule about storage.
 //
-// Files: handler_open, _read, _write, _locking, _info, _create, _admin .cc
+// Files: handler_open, _read, _multi_range, _write, _locking, _info, _create, _admin .cc
 class ha_rocksdb final : public handler {
  public:
   ha_rocksdb(handlerton* hton, TABLE_SHARE* share) noexcept;
@@ -89,6 +102,19 @@ class ha_rocksdb final : public handler {
                        bool sorted) noexcept override;
   int read_range_next() noexcept override;
   Item* idx_cond_push(uint index, Item* condition) noexcept override;
+  bool rowid_filter_push(Rowid_filter* filter) noexcept override;
+
+  // ---- many ranges (handler_multi_range.cc)
+  ha_rows multi_range_read_info_const(uint index, RANGE_SEQ_IF* sequence, void* argument,
+                                      uint range_count, uint* buffer_size, uint* mode,
+                                      Cost_estimate* cost) noexcept override;
+  ha_rows multi_range_read_info(uint index, uint range_count, uint keys, uint parts,
+                                uint* buffer_size, uint* mode,
+                                Cost_estimate* cost) noexcept override;
+  int multi_range_read_init(RANGE_SEQ_IF* sequence, void* argument, uint range_count, uint mode,
+                            HANDLER_BUFFER* buffer) noexcept override;
+  int multi_range_read_next(range_id_t* range) noexcept override;
+  int multi_range_read_explain_info(uint mode, char* text, size_t size) noexcept override;
 
   // ---- writes (handler_write.cc)
   int write_row(const uchar* record) noexcept override;
@@ -118,6 +144,7 @@ class ha_rocksdb final : public handler {
   int optimize(THD* thd, HA_CHECK_OPT* options) noexcept override;
 
  private:
+  friend class PushedFilter;
   TableShare* find_or_make_share(const char* name, Status& status);
   Status make_share(const char* name, TableShare& share);
   Status open_shared_table(TableShare& share);
@@ -155,10 +182,18 @@ class ha_rocksdb final : public handler {
   // Encodes a search key; a unique index's without the primary key parts. Returns its parts.
   std::size_t make_prefix(uint index, const uchar* key, key_part_map parts, std::string& prefix);
   int read_extended(uchar* record, const uchar* key, uint key_length, ha_rkey_function mode);
+  static std::size_t count_parts(const KEY& key, key_part_map parts);
   bool is_point_read(uint index, std::size_t part_count, const uchar* key) const;
   void make_bounds(uint index, const key_range* start, const key_range* end, std::string& lower,
                    std::string& upper);
   bool extends_unique(uint index, const key_range* range) const;
+  Status seek_range(const key_range* start, const key_range* end, bool is_equality, bool& found);
+  bool is_filtered(const uchar* record) const;
+  int read_range_directly();
+  int fill_batch();
+  bool is_batch_full() const;
+  std::optional<std::string_view> point_in_primary();
+  bool may_defer_range() const;
   void fill_duplicate_position();
   int note_auto_increment(const uchar* record);
   void write_position(std::string_view primary_key, uchar* position) const;
@@ -184,7 +219,11 @@ class ha_rocksdb final : public handler {
   std::string lower_;
   std::string upper_;
   std::string position_key_;
-  PushedConditionFilter condition_filter_{*this};
+  PushedFilter filter_{*this};
+  bool checks_filter_ = false;  // the cursor is on an entry that the filter is asked about
+  DsMrr_impl multi_range_cost_;
+  MultiRange multi_range_;
+  table::RowBatch batch_;
 };
 
 }  // namespace basalt::server

@@ -94,6 +94,8 @@ handler* ha_rocksdb::clone(const char* name, MEM_ROOT* memory) noexcept {
 
 int ha_rocksdb::reset() noexcept {
   if (cursor_) cursor_->release();
+  batch_.clear();
+  multi_range_ = MultiRange();
   return 0;
 }
 

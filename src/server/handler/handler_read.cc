@@ -49,12 +49,6 @@ bool is_sought(ha_rkey_function mode, int order) {
   }
 }
 
-// How many parts a search key has. A whole key is the user's parts, without the primary key's.
-std::size_t count_parts(const KEY& key, key_part_map parts) {
-  if (parts == HA_WHOLE_KEY) return key.user_defined_key_parts;
-  return std::min<std::size_t>(my_count_bits(parts), key.ext_key_parts);
-}
-
 bool has_null_part(const KEY& key, std::size_t part_count, const uchar* tuple) {
   for (std::size_t i = 0; i < part_count; ++i) {
     if (key.key_part[i].null_bit != 0 && *tuple != 0) return true;
@@ -86,20 +80,40 @@ bool is_insert(THD* thd) {
 
 }  // namespace
 
-table::EntryFilter::Verdict PushedConditionFilter::check() {
-  switch (handler_index_cond_check(&owner_)) {
-    case CHECK_POS:
-      return Verdict::kAccept;
-    case CHECK_NEG:
-      return Verdict::kReject;
-    case CHECK_OUT_OF_RANGE:
-      return Verdict::kEndOfRange;
-    case CHECK_ABORTED_BY_USER:
-      return Verdict::kInterrupted;
-    case CHECK_ERROR:
-      break;
+// How many parts a search key has. A whole key is the user's parts, without the primary key's.
+std::size_t ha_rocksdb::count_parts(const KEY& key, key_part_map parts) {
+  if (parts == HA_WHOLE_KEY) return key.user_defined_key_parts;
+  return std::min<std::size_t>(my_count_bits(parts), key.ext_key_parts);
+}
+
+table::EntryFilter::Verdict PushedFilter::check() {
+  const auto verdict = [](check_result_t result) {
+    switch (result) {
+      case CHECK_POS:
+        return Verdict::kAccept;
+      case CHECK_NEG:
+        return Verdict::kReject;
+      case CHECK_OUT_OF_RANGE:
+        return Verdict::kEndOfRange;
+      case CHECK_ABORTED_BY_USER:
+        return Verdict::kInterrupted;
+      case CHECK_ERROR:
+        break;
+    }
+    return Verdict::kFailed;
+  };
+  Verdict result = Verdict::kAccept;
+  if (owner_.pushed_idx_cond != nullptr) result = verdict(handler_index_cond_check(&owner_));
+  if (result == Verdict::kAccept && handler_rowid_filter_is_active(&owner_) != 0) {
+    owner_.checks_filter_ = true;
+    result = verdict(handler_rowid_filter_check(&owner_));
+    owner_.checks_filter_ = false;
   }
-  return Verdict::kFailed;
+  if (result == Verdict::kAccept && owner_.multi_range_.checks_tuples &&
+      owner_.mrr_funcs.skip_index_tuple(owner_.mrr_iter, owner_.mrr_cur_range.ptr)) {
+    result = Verdict::kReject;
+  }
+  return result;
 }
 
 // ---- opening
@@ -149,14 +163,18 @@ void ha_rocksdb::mark_indexed_virtual_columns() {
   }
 }
 
-// The server's condition on the index applies to reads into its first record buffer only.
+// What the server pushed down is about reads into its first record buffer only.
+bool ha_rocksdb::is_filtered(const uchar* record) const {
+  if (cursor_->index_number() == 0 || record != table->record[0]) return false;
+  return (pushed_idx_cond != nullptr && pushed_idx_cond_keyno == active_index) ||
+         rowid_filter_is_active || multi_range_.checks_tuples;
+}
+
 void ha_rocksdb::prepare_seek(const uchar* record) {
   cursor_->lift_confinement();
-  if (cursor_->index_number() == 0) return;
-  const bool applies = pushed_idx_cond != nullptr && pushed_idx_cond_keyno == active_index &&
-                       record == table->record[0];
-  cursor_->set_filter(applies ? &condition_filter_ : nullptr,
-                      codec::ColumnSet(table->s->fields, true));
+  table::EntryFilter* const filter = is_filtered(record) ? &filter_ : nullptr;
+  if (cursor_->filter() == filter) return;
+  cursor_->set_filter(filter, codec::ColumnSet(table->s->fields, true));
 }
 
 int ha_rocksdb::finish_read(Status status, bool found, int not_found) {
@@ -170,6 +188,11 @@ Item* ha_rocksdb::idx_cond_push(uint index, Item* condition) noexcept {
   pushed_idx_cond_keyno = index;
   in_range_check_pushed_down = true;
   return nullptr;
+}
+
+bool ha_rocksdb::rowid_filter_push(Rowid_filter* filter) noexcept {
+  pushed_rowid_filter = filter;
+  return false;
 }
 
 // ---- table scans and positions
@@ -205,7 +228,8 @@ int ha_rocksdb::rnd_pos(uchar* record, uchar* position) noexcept {
 }
 
 void ha_rocksdb::position(const uchar* record) noexcept {
-  if (opened().has_hidden_key()) {
+  // An entry has the key's bytes, but not always the columns that they were made of.
+  if (opened().has_hidden_key() || checks_filter_) {
     write_position(cursor_->primary_key(), ref);
     return;
   }
@@ -216,6 +240,7 @@ void ha_rocksdb::position(const uchar* record) noexcept {
 // ---- index reads
 
 int ha_rocksdb::index_init(uint index, bool) noexcept {
+  multi_range_ = MultiRange();
   table::ReadSettings settings = read_settings();
   if (checks_uniqueness(index)) {
     settings.lock.reset();
@@ -399,26 +424,30 @@ int ha_rocksdb::read_range_first(const key_range* start, const key_range* end, b
   delegates_range_ = extends_unique(active_index, start) || extends_unique(active_index, end);
   if (delegates_range_) return handler::read_range_first(start, end, is_equality, is_sorted);
 
+  bool found = false;
+  Status status = seek_range(start, end, is_equality, found);
+  return finish_range_read(std::move(status), found);
+}
+
+// The first row of a range that is not delegated.
+Status ha_rocksdb::seek_range(const key_range* start, const key_range* end, bool is_equality,
+                              bool& found) {
   increment_statistics(&SSV::ha_read_key_count);
   eq_range = is_equality;
   range_key_part = table->key_info[active_index].key_part;
   set_end_range(end);
   uchar* record = table->record[0];
   prepare_seek(record);
-  bool found = false;
-  Status status;
   const KEY& info = table->key_info[active_index];
-  if (is_equality && start != nullptr &&
-      is_point_read(active_index, count_parts(info, start->keypart_map), start->key)) {
-    is_point_range_ = true;
+  is_point_range_ = is_equality && start != nullptr &&
+                    is_point_read(active_index, count_parts(info, start->keypart_map), start->key);
+  if (is_point_range_) {
     make_prefix(active_index, start->key, start->keypart_map, prefix_);
-    status = cursor_->find_unique(prefix_, record, found);
-  } else {
-    make_bounds(active_index, start, end, lower_, upper_);
-    cursor_->confine(lower_, upper_);
-    status = cursor_->seek_first(record, found);
+    return cursor_->find_unique(prefix_, record, found);
   }
-  return finish_range_read(std::move(status), found);
+  make_bounds(active_index, start, end, lower_, upper_);
+  cursor_->confine(lower_, upper_);
+  return cursor_->seek_first(record, found);
 }
 
 // The server's wrappers do this after single reads, and leave ranges to who reads them.
