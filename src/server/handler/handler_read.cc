@@ -103,7 +103,9 @@ table::EntryFilter::Verdict PushedFilter::check() {
     return Verdict::kFailed;
   };
   Verdict result = Verdict::kAccept;
-  if (owner_.pushed_idx_cond != nullptr) result = verdict(handler_index_cond_check(&owner_));
+  if (owner_.pushed_idx_cond != nullptr && owner_.pushed_idx_cond_keyno == owner_.active_index) {
+    result = verdict(handler_index_cond_check(&owner_));
+  }
   if (result == Verdict::kAccept && handler_rowid_filter_is_active(&owner_) != 0) {
     owner_.checks_filter_ = true;
     result = verdict(handler_rowid_filter_check(&owner_));
