@@ -44,7 +44,7 @@ from basaltcli.errors import BasaltError
 from basaltcli.server import Server
 from support import checks, workspace
 from support.binlog import BinlogReplay
-from support.workspace import Workspace
+from support.workspace import Tally, Workspace
 
 _POINT = re.compile(r'BASALT_FAILPOINT\("([^"]+)"\)')
 # Scenarios with the point of a first death, and what recovery from it may visit.
@@ -232,7 +232,7 @@ def _check_pieces(trial: Trial, server: Server) -> list[str]:
     return problems
 
 
-def run(work: Workspace, arguments: argparse.Namespace) -> Report:
+def run(work: Workspace, arguments: argparse.Namespace) -> Tally:
     """All parts."""
     report = Report(arguments.verbose)
     points = source_points()
@@ -251,7 +251,7 @@ def run(work: Workspace, arguments: argparse.Namespace) -> Report:
         for point in points:
             report.case(f"failpoint {point} is reached",
                         [] if point in report.reached else ["no scenario gets there"])
-    return report
+    return Tally(report.passed, report.failed)
 
 
 def parse() -> argparse.Namespace:
@@ -271,17 +271,7 @@ def main() -> int:
         print("a release build has no failpoints: nothing to test")
         print("0 passed, 0 failed")
         return 0
-    try:
-        with Workspace("failpoints", workspace.settings_of(arguments)) as work:
-            report = run(work, arguments)
-            if report.failed:
-                work.keep()
-    except BasaltError as error:
-        print(f"error: {error.message}\nwhat to do: {error.remedy}")
-        print("0 passed, 1 failed")
-        return 1
-    print(f"{report.passed} passed, {report.failed} failed")
-    return 1 if report.failed else 0
+    return workspace.main("failpoints", arguments, run)
 
 
 if __name__ == "__main__":

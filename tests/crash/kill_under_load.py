@@ -13,8 +13,8 @@ moment, starts it again on the same data and demands:
   - the binary log, replayed into InnoDB tables, gives the same rows (support/binlog.py)
 
 The binary log and the engine's log are synced. With --sysbench, Debian's sysbench runs
-oltp_write_only with T threads beside a few journal clients. The last line says PASSED or FAILED;
-a failed run keeps its files.
+oltp_write_only with T threads beside a few journal clients. The last line counts rounds; a
+failed run keeps its files.
 """
 
 from __future__ import annotations
@@ -36,10 +36,9 @@ from _journal import Fate, Verdict
 from _load import Load
 from _sysbench import DATABASE as SYSBENCH_DATABASE
 from _sysbench import Sysbench
-from basaltcli.errors import BasaltError
 from support import checks, workspace
 from support.binlog import BinlogReplay
-from support.workspace import Workspace
+from support.workspace import Tally, Workspace
 
 OPTIONS = ("--log-bin=binlog", "--sync-binlog=1", "--binlog-format=ROW", "--server-id=1",
            "--innodb-flush-log-at-trx-commit=1", "--loose-rocksdb-flush-log-at-trx-commit=1",
@@ -149,8 +148,8 @@ def show(rounds: list[Round]) -> None:
     Console(soft_wrap=True, width=110).print(table)
 
 
-def run(work: Workspace, arguments: argparse.Namespace) -> bool:
-    """All rounds, up to the first that fails; True when none does."""
+def run(work: Workspace, arguments: argparse.Namespace) -> Tally:
+    """All rounds, up to the first that fails."""
     test = KillUnderLoad(work, arguments)
     test.prepare()
     rounds: list[Round] = []
@@ -165,9 +164,9 @@ def run(work: Workspace, arguments: argparse.Namespace) -> bool:
             break
     show(rounds)
     if rounds[-1].problems:
-        return False
+        return Tally(len(rounds) - 1, 1)
     test.finish()
-    return True
+    return Tally(len(rounds), 0)
 
 
 def parse() -> argparse.Namespace:
@@ -191,16 +190,7 @@ def parse() -> argparse.Namespace:
 def main() -> int:
     arguments = parse()
     print(f"seed {arguments.seed}", flush=True)
-    try:
-        with Workspace("crash", workspace.settings_of(arguments)) as work:
-            passed = run(work, arguments)
-            if not passed:
-                work.keep()
-    except BasaltError as error:
-        print(f"error: {error.message}\nwhat to do: {error.remedy}")
-        passed = False
-    print("PASSED" if passed else "FAILED")
-    return 0 if passed else 1
+    return workspace.main("crash", arguments, run)
 
 
 if __name__ == "__main__":

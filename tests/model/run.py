@@ -10,7 +10,7 @@ fail by duplicate keys or by rows that another transaction has locked, TRUNCATE,
 and crashes. The model predicts rows, their order, counts, error codes and the key of a duplicate;
 CHECK TABLE runs now and then and at the end, where every index is read in both directions.
 
-The last line says PASSED or FAILED. A failure shows the last operations and how to repeat them,
+The last line says whether it passed. A failure shows the last operations and how to repeat them,
 and keeps the files.
 """
 
@@ -35,7 +35,7 @@ from _schema import TABLES, Row
 from _state import Model, Transaction, Unknown
 from basaltcli.errors import BasaltError
 from support import checks, workspace
-from support.workspace import Workspace
+from support.workspace import Tally, Workspace
 
 DATABASE = "model"
 SECONDS = 30
@@ -284,8 +284,8 @@ class ModelTest:
         self._log.flush()
 
 
-def run(work: Workspace, arguments: argparse.Namespace) -> bool:
-    """All operations; True when the engine and the model agree."""
+def run(work: Workspace, arguments: argparse.Namespace) -> Tally:
+    """All operations, which pass when the engine and the model agree."""
     test = ModelTest(work, arguments.seed, arguments.sessions, _ISOLATION[arguments.isolation])
     deadline = time.monotonic() + arguments.seconds
     try:
@@ -299,10 +299,10 @@ def run(work: Workspace, arguments: argparse.Namespace) -> bool:
         print(f"repeat: tests/model/run.py --seed {arguments.seed} "
               f"--sessions {arguments.sessions} --isolation {arguments.isolation} "
               f"--operations {test.operations}")
-        return False
+        return Tally(0, 1)
     counts = ", ".join(f"{count} {name}" for name, count in test.counts.most_common())
     print(f"{test.operations} operations agree: {counts}")
-    return True
+    return Tally(1, 0)
 
 
 def parse() -> argparse.Namespace:
@@ -324,16 +324,7 @@ def main() -> int:
     arguments = parse()
     arguments.seed = arguments.seed or random.randrange(1, 1 << 30)
     print(f"seed {arguments.seed}", flush=True)
-    try:
-        with Workspace("model", workspace.settings_of(arguments)) as work:
-            passed = run(work, arguments)
-            if not passed:
-                work.keep()
-    except BasaltError as error:
-        print(f"error: {error.message}\nwhat to do: {error.remedy}")
-        passed = False
-    print("PASSED" if passed else "FAILED")
-    return 0 if passed else 1
+    return workspace.main("model", arguments, run)
 
 
 if __name__ == "__main__":

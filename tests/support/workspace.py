@@ -15,14 +15,23 @@ import argparse
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from basaltcli import layout, server_release
+from basaltcli.errors import BasaltError
 from basaltcli.server import Server
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How many parts of a test passed."""
+
+    passed: int
+    failed: int
 
 
 @dataclass(frozen=True)
@@ -47,6 +56,21 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
     """The settings that add_arguments() asked for."""
     plugin_dir = arguments.plugin_dir or layout.plugin_dir(arguments.flavour)
     return Settings(arguments.flavour, plugin_dir, arguments.keep)
+
+
+def main(name: str, arguments: argparse.Namespace,
+         run: Callable[[Workspace, argparse.Namespace], Tally]) -> int:
+    """A test in a workspace, which stays when it fails. Prints the tally; returns the exit code."""
+    try:
+        with Workspace(name, settings_of(arguments)) as work:
+            tally = run(work, arguments)
+            if tally.failed:
+                work.keep()
+    except BasaltError as error:
+        print(f"error: {error.message}\nwhat to do: {error.remedy}")
+        tally = Tally(0, 1)
+    print(f"{tally.passed} passed, {tally.failed} failed")
+    return 1 if tally.failed else 0
 
 
 class Workspace:

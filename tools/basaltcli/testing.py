@@ -249,6 +249,8 @@ STEPS = (
     Step("sql", "SQL tests", _sql, needs_build=True, is_quick=True),
     Step("model", "Model tests", _scripts("tests/model", "run*.py"), needs_build=True,
          is_quick=False),
+    Step("differential", "Differential tests", _scripts("tests/differential", "run.py"),
+         needs_build=True, is_quick=False),
     Step("crash", "Crash tests", _scripts("tests/crash", "*.py"), needs_build=True,
          is_quick=False),
     Step("demo", "The demo, small", _demo, needs_build=True, is_quick=False),

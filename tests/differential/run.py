@@ -1,0 +1,195 @@
+#!/usr/bin/python3
+"""Random tables and statements on InnoDB and on ROCKSDB: every answer must agree.
+
+Usage: tests/differential/run.py [--seconds N | --cases N] [--seed S] [--statements N]
+
+One server has both engines. A case draws tables (types, character sets, keys, partitions, ...) and
+statements, which run first in InnoDB's database and then in ours, on two connections with the same
+settings. Rows, their order where it is determined, affected rows, warnings, errors and their
+messages are compared. Every few statements all tables are read along each index and checked.
+
+Case k of seed S is what `--seed S+k --cases 1` runs. A case that differs is made smaller, and
+written to a file with both answers. What our engine does not support is left out and counted;
+with --strict it is a failure. The last line counts cases.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import sys
+import time
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in ("tools", "tests")]
+
+from _case import CRASH, Counts, Failure, Runner
+from _pair import Pair, ServerGone
+from _server import Collations, features
+from basaltcli.server import Server
+from support import workspace
+from support.workspace import Tally, Workspace
+
+SECONDS = 60
+STATEMENTS = 120
+# Small memtables: data is in files soon. Commits need not survive a crash here.
+_OPTIONS = ("--loose-rocksdb-write-buffer-size=64K", "--loose-rocksdb-flush-log-at-trx-commit=0",
+            "--innodb-flush-log-at-trx-commit=0", "--max-allowed-packet=64M")
+# Has an hour that does not exist and one that exists twice.
+_TIME_ZONE = {"TZ": "Europe/Berlin"}
+_PROGRESS_SECONDS = 60
+_LOG_LINES = 60
+
+
+class DifferentialTest:
+    """The server, and cases until the time is over."""
+
+    def __init__(self, work: Workspace, arguments: argparse.Namespace) -> None:
+        self._work = work
+        self._arguments = arguments
+        self._servers = 0
+        self.counts = Counts()
+        self.failures = 0
+        self._start()
+        refused = f"refused features: {', '.join(self._refused) or 'none'}"
+        print(refused, flush=True)
+        if arguments.strict and self._refused:
+            self.failures += 1
+
+    def run(self) -> None:
+        """All cases, up to the first that fails unless more are asked for."""
+        arguments = self._arguments
+        deadline = time.monotonic() + arguments.seconds
+        shown = time.monotonic()
+        number = 0
+        while number < arguments.cases if arguments.cases else time.monotonic() < deadline:
+            seed = arguments.seed + number
+            number += 1
+            failure = self._runner.run(seed, arguments.statements)
+            if failure is not None:
+                self.failures += 1
+                self._report(seed, failure)
+                if self.failures >= arguments.failures:
+                    break
+            if time.monotonic() - shown > _PROGRESS_SECONDS:
+                shown = time.monotonic()
+                print(f"seed {seed}: {self.counts.cases} cases, {self.counts.statements} "
+                      f"statements, {self.failures} failed", flush=True)
+
+    def show(self) -> None:
+        """What was run."""
+        counts = self.counts
+        kinds = ", ".join(f"{count} {name}" for name, count in counts.kinds.most_common(12))
+        errors = ", ".join(f"{count} error {code}" for code, count in counts.errors.most_common(14)
+                           if code)
+        print(f"{counts.cases} cases, {counts.statements} statements: {kinds}")
+        print(f"refused by both engines: {errors}")
+        for title, counter in (("refused by ours", counts.refused),
+                               ("collations without index", self._collations.refused),
+                               ("cases ended early", counts.abandoned)):
+            total = sum(counter.values())
+            if total:
+                print(f"{title}: {total}")
+                for name, count in counter.most_common(6):
+                    print(f"  {count} {name}")
+        if self._arguments.strict and (counts.refused or self._collations.refused):
+            self.failures += 1
+
+    def _start(self) -> None:
+        """A server on a new data directory."""
+        self._servers += 1
+        self._server: Server = self._work.server(f"data{self._servers}", options=_OPTIONS,
+                                                 environment=_TIME_ZONE)
+        self._server.start()
+        self._pair = Pair(self._server)
+        self._pair.reset()
+        self._collations = Collations(self._pair)
+        supported, self._refused = features(self._pair)
+        self._runner = Runner(self._pair, self._collations, supported, self.counts)
+
+    def _report(self, seed: int, failure: Failure) -> None:
+        """Prints a failure, makes it smaller, and writes it to a file."""
+        print(f"seed {seed} differs after {len(failure.statements)} statements: "
+              f"{failure.difference.kind}\n{failure.difference.text}\n"
+              f"  {failure.statements[-1].sql[:2000]}", flush=True)
+        log = ""
+        if failure.difference.kind == CRASH:
+            log = self._log_tail()
+            self._restart()
+        elif self._arguments.shrink:
+            failure = self._shrunk(failure)
+        text = (f"-- {failure.difference.kind}\n{_comment(failure.difference.text)}"
+                f"{failure.script}{_comment(failure.answers)}{_comment(log)}"
+                f"-- repeat: tests/differential/run.py --seed {seed} --cases 1 "
+                f"--statements {self._arguments.statements}\n")
+        path = Path(self._arguments.output or self._work.directory) / f"difference-{seed}.sql"
+        path.write_text(text)
+        print(text if len(text) < 12000 else text[-12000:])
+        print(f"written to {path}", flush=True)
+
+    def _shrunk(self, failure: Failure) -> Failure:
+        try:
+            smaller = self._runner.shrink(failure, self._arguments.shrink)
+            # After an end of the server in between all replays fail: look again.
+            self._pair.reset()
+            return smaller
+        except ServerGone:
+            self._restart()
+            return failure
+
+    def _restart(self) -> None:
+        self._pair.close()
+        self._server.kill()
+        self._start()
+
+    def _log_tail(self) -> str:
+        # The server may still be writing its stack.
+        time.sleep(3)
+        lines = self._server.log.read_text(errors="replace").splitlines()
+        return "\n".join(lines[-_LOG_LINES:])
+
+
+def _comment(text: str) -> str:
+    return "".join(f"-- {line}\n" for line in text.splitlines())
+
+
+def run(work: Workspace, arguments: argparse.Namespace) -> Tally:
+    """All cases."""
+    test = DifferentialTest(work, arguments)
+    test.run()
+    test.show()
+    return Tally(test.counts.cases - test.failures, test.failures)
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--seconds", type=float, default=SECONDS,
+                        help="how long to go on (default: %(default)s)")
+    parser.add_argument("--cases", type=int, help="how many cases, instead of seconds")
+    parser.add_argument("--statements", type=int, default=STATEMENTS,
+                        help="statements of a case (default: %(default)s)")
+    parser.add_argument("--failures", type=int, default=1,
+                        help="end after so many cases that differ (default: %(default)s)")
+    parser.add_argument("--shrink", type=float, default=90,
+                        help="seconds to make a failure smaller (default: %(default)s)")
+    parser.add_argument("--strict", action="store_true",
+                        help="what our engine does not support is a failure")
+    parser.add_argument("--output", help="folder for failures (default: that of the server)")
+    # One seed by default, so that a change is judged by its own merits; 0 to look for more.
+    parser.add_argument("--seed", type=int, default=1, help="0: a random one (default: 1)")
+    workspace.add_arguments(parser)
+    return parser.parse_args()
+
+
+def main() -> int:
+    arguments = parse()
+    arguments.seed = arguments.seed or random.randrange(1, 1 << 30)
+    print(f"seed {arguments.seed}", flush=True)
+    return workspace.main("differential", arguments, run)
+
+
+if __name__ == "__main__":
+    # Error messages and sort orders must not depend on the caller's language.
+    os.environ["LC_ALL"] = "C.UTF-8"
+    sys.exit(main())
