@@ -529,13 +529,10 @@ Status Cursor::is_entry_hidden(std::string_view entry_key, bool& hidden) {
     case txn::Transaction::OwnVersion::kPut:
       break;
   }
-  own_record_.resize(table_.layout().record_length);
-  const codec::ReadPlan all =
-      table_.primary().plan(codec::ColumnSet(table_.layout().columns.size(), true));
-  BASALT_TRY(table_.primary().read(current_primary_key_, own_row_, all, own_record_.data()));
-  table_.secondary(index_number_)
-      .make_entry(own_record_.data(), current_primary_key_, own_key_, own_value_);
-  hidden = own_key_ != entry_key;
+  // We have locked the row: what is committed of its entries and not removed by us is its own.
+  bool current = false;
+  BASALT_TRY(is_entry_current(entry_key, current));
+  hidden = !current;
   return Status::ok();
 }
 

@@ -206,9 +206,6 @@ class Cursor {
   bool primary_key_known_ = false;
   bool took_lock_ = false;
   std::string own_row_;
-  std::string own_key_;
-  std::string own_value_;
-  std::vector<std::uint8_t> own_record_;
   kv::PinnedValue row_;
   std::string row_copy_;
   kv::PinnedValue entry_value_;
