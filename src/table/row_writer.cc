@@ -147,4 +147,15 @@ Status RowWriter::remove(txn::Transaction& transaction, const std::uint8_t* reco
   return Status::ok();
 }
 
+bool RowWriter::is_same_row(const std::uint8_t* old_record, const std::uint8_t* new_record) {
+  const std::uint32_t version = table_.definition().schema_version;
+  table_.primary().make_row(old_record, version, old_row_);
+  table_.primary().make_row(new_record, version, row_);
+  if (old_row_ != row_) return false;
+  if (table_.has_hidden_key()) return true;
+  table_.primary().make_key(old_record, 0, old_key_);
+  table_.primary().make_key(new_record, 0, new_key_);
+  return old_key_ == new_key_;
+}
+
 }  // namespace basalt::table

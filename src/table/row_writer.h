@@ -33,6 +33,8 @@ class RowWriter {
                 const std::uint8_t* new_record, std::string_view old_primary_key);
   Status remove(txn::Transaction& transaction, const std::uint8_t* record,
                 std::string_view primary_key);
+  // Whether an update would write what is stored already, byte for byte.
+  bool is_same_row(const std::uint8_t* old_record, const std::uint8_t* new_record);
 
   // Of the last kDuplicateKey.
   std::size_t duplicate_index() const { return duplicate_index_; }
@@ -65,6 +67,7 @@ class RowWriter {
   std::string old_key_;
   std::string new_key_;
   std::string row_;
+  std::string old_row_;
   std::string unique_prefix_;
   std::string guard_;
   std::vector<std::size_t> guarded_indexes_;

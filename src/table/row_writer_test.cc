@@ -70,6 +70,20 @@ TEST_P(RowWriterTest, AnUpdateOfNothingIsOne) {
   expect_rows({kAnn});
 }
 
+TEST_P(RowWriterTest, RowsAreTheSameOnlyByteForByte) {
+  const auto is_same = [&](const Row& from, const Row& to) {
+    return a_.writer().is_same_row(test::Record(from).data(), test::Record(to).data());
+  };
+  EXPECT_TRUE(is_same(kAnn, kAnn));
+  EXPECT_TRUE(is_same(kBob, kBob));
+  for (const Row& other : {Row{3, "ann", "Rome", 10, 100, "first"},
+                           Row{1, "Ann", "Rome", 10, 100, "first"},
+                           Row{1, "ann", "Rome", std::nullopt, 100, "first"},
+                           Row{1, "ann", "Rome", 10, 100, "First"}}) {
+    EXPECT_FALSE(is_same(kAnn, other));
+  }
+}
+
 TEST_P(RowWriterTest, ARemovedRowIsInNoIndex) {
   insert({kAnn, kBob});
   must(remove(kAnn));

@@ -167,7 +167,10 @@ class ha_rocksdb final : public handler {
   // Translates a status; keeps its text for get_error_message().
   int report(Status status);
   // The result of a read: 0, `not_found`, or the error.
-  int finish_read(Status status, bool found, int not_found);
+  int finish_read(Status status, bool found, uchar* record, int not_found);
+  // Puts default values under the NULLs of a row that may be updated: the server looks for changes
+  // there too.
+  void reset_nulls(uchar* record) const;
   int finish_range_read(Status status, bool found);
   codec::ColumnSet wanted_columns() const;
   void open_cursor(std::size_t index_number, const table::ReadSettings& settings,

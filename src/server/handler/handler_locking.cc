@@ -37,9 +37,11 @@ std::optional<lock::LockMode> row_lock_of(THD* thd, thr_lock_type type) {
   return std::nullopt;
 }
 
-// DELETE is given its columns by read_set; others may write back the whole row.
-bool needs_whole_rows(THD* thd) {
+// DELETE is given its columns by read_set; others may write back the whole row, as does DELETE
+// where it makes a row history.
+bool needs_whole_rows(THD* thd, const TABLE& table) {
   const int command = thd_sql_command(thd);
+  if (table.versioned()) return command != SQLCOM_SELECT;
   return command != SQLCOM_SELECT && command != SQLCOM_DELETE && command != SQLCOM_DELETE_MULTI;
 }
 
@@ -77,7 +79,7 @@ int ha_rocksdb::external_lock(THD* thd, int type) noexcept {
   writes_rows_ = type == F_WRLCK;
   if (writes_rows_) row_lock_ = lock::LockMode::kExclusive;
   if (is_sequence()) row_lock_.reset();
-  reads_whole_rows_ = writes_rows_ && (needs_whole_rows(thd) || is_sequence());
+  reads_whole_rows_ = writes_rows_ && (needs_whole_rows(thd, *table) || is_sequence());
   return 0;
 }
 
@@ -86,7 +88,7 @@ int ha_rocksdb::start_stmt(THD* thd, thr_lock_type type) noexcept {
   row_lock_ = row_lock_of(thd, type);
   writes_rows_ = row_lock_ == lock::LockMode::kExclusive;
   if (is_sequence()) row_lock_.reset();
-  reads_whole_rows_ = writes_rows_ && (needs_whole_rows(thd) || is_sequence());
+  reads_whole_rows_ = writes_rows_ && (needs_whole_rows(thd, *table) || is_sequence());
   return 0;
 }
 

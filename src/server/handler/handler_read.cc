@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstring>
 
 #include "codec/search_bounds.h"
 #include "server/convert/error_mapping.h"
@@ -179,9 +180,18 @@ void ha_rocksdb::prepare_seek(const uchar* record) {
   cursor_->set_filter(filter, codec::ColumnSet(table->s->fields, true));
 }
 
-int ha_rocksdb::finish_read(Status status, bool found, int not_found) {
+int ha_rocksdb::finish_read(Status status, bool found, uchar* record, int not_found) {
   if (!status.is_ok()) return report(std::move(status));
+  if (found && reads_whole_rows_) reset_nulls(record);
   return found ? 0 : not_found;
+}
+
+void ha_rocksdb::reset_nulls(uchar* record) const {
+  for (const codec::ColumnLayout& column : opened().layout().columns) {
+    if (!column.nullable || (record[column.null_offset] & column.null_mask) == 0) continue;
+    std::memcpy(record + column.record_offset,
+                table->s->default_values + column.record_offset, column.record_length);
+  }
 }
 
 Item* ha_rocksdb::idx_cond_push(uint index, Item* condition) noexcept {
@@ -219,14 +229,14 @@ int ha_rocksdb::rnd_next(uchar* record) noexcept {
     scan_started_ = true;
     status = cursor_->seek_first(record, found);
   }
-  return finish_read(std::move(status), found, HA_ERR_END_OF_FILE);
+  return finish_read(std::move(status), found, record, HA_ERR_END_OF_FILE);
 }
 
 int ha_rocksdb::rnd_pos(uchar* record, uchar* position) noexcept {
   bool found = false;
   const std::string_view key = read_position(position, position_key_);
   Status status = cursor_->find_row(key, record, found);
-  return finish_read(std::move(status), found, HA_ERR_KEY_NOT_FOUND);
+  return finish_read(std::move(status), found, record, HA_ERR_KEY_NOT_FOUND);
 }
 
 void ha_rocksdb::position(const uchar* record) noexcept {
@@ -320,11 +330,11 @@ int ha_rocksdb::read_extended(uchar* record, const uchar* key, uint key_length,
                                 prefix_, record, found);
   while (status.is_ok() && found) {
     const int order = key_cmp(table->key_info[active_index].key_part, key, key_length);
-    if (is_sought(mode, order)) return 0;
+    if (is_sought(mode, order)) return finish_read(Status::ok(), true, record, 0);
     if (exact && (backward ? order < 0 : order > 0)) return HA_ERR_KEY_NOT_FOUND;
     status = backward ? cursor_->previous(record, found) : cursor_->next(record, found);
   }
-  return finish_read(std::move(status), false, HA_ERR_KEY_NOT_FOUND);
+  return finish_read(std::move(status), false, record, HA_ERR_KEY_NOT_FOUND);
 }
 
 int ha_rocksdb::index_read_map(uchar* record, const uchar* key, key_part_map parts,
@@ -346,7 +356,7 @@ int ha_rocksdb::index_read_map(uchar* record, const uchar* key, key_part_map par
   } else {
     status = cursor_->seek(seek_mode(mode), prefix_, record, found);
   }
-  return finish_read(std::move(status), found, HA_ERR_KEY_NOT_FOUND);
+  return finish_read(std::move(status), found, record, HA_ERR_KEY_NOT_FOUND);
 }
 
 // Const tables: the only read of a statement needs no snapshot to be consistent.
@@ -371,27 +381,27 @@ bool ha_rocksdb::is_only_read() const {
 int ha_rocksdb::index_next(uchar* record) noexcept {
   bool found = false;
   Status status = cursor_->next(record, found);
-  return finish_read(std::move(status), found, HA_ERR_END_OF_FILE);
+  return finish_read(std::move(status), found, record, HA_ERR_END_OF_FILE);
 }
 
 int ha_rocksdb::index_prev(uchar* record) noexcept {
   bool found = false;
   Status status = cursor_->previous(record, found);
-  return finish_read(std::move(status), found, HA_ERR_END_OF_FILE);
+  return finish_read(std::move(status), found, record, HA_ERR_END_OF_FILE);
 }
 
 int ha_rocksdb::index_first(uchar* record) noexcept {
   prepare_seek(record);
   bool found = false;
   Status status = cursor_->seek_first(record, found);
-  return finish_read(std::move(status), found, HA_ERR_END_OF_FILE);
+  return finish_read(std::move(status), found, record, HA_ERR_END_OF_FILE);
 }
 
 int ha_rocksdb::index_last(uchar* record) noexcept {
   prepare_seek(record);
   bool found = false;
   Status status = cursor_->seek_last(record, found);
-  return finish_read(std::move(status), found, HA_ERR_END_OF_FILE);
+  return finish_read(std::move(status), found, record, HA_ERR_END_OF_FILE);
 }
 
 int ha_rocksdb::index_next_same(uchar* record, const uchar* key, uint key_length) noexcept {
@@ -401,7 +411,7 @@ int ha_rocksdb::index_next_same(uchar* record, const uchar* key, uint key_length
   }
   bool found = false;
   Status status = cursor_->next_with_prefix(record, found);
-  return finish_read(std::move(status), found, HA_ERR_END_OF_FILE);
+  return finish_read(std::move(status), found, record, HA_ERR_END_OF_FILE);
 }
 
 // ---- ranges
@@ -454,7 +464,7 @@ Status ha_rocksdb::seek_range(const key_range* start, const key_range* end, bool
 
 // The server's wrappers do this after single reads, and leave ranges to who reads them.
 int ha_rocksdb::finish_range_read(Status status, bool found) {
-  const int result = finish_read(std::move(status), found, HA_ERR_END_OF_FILE);
+  const int result = finish_read(std::move(status), found, table->record[0], HA_ERR_END_OF_FILE);
   if (result == 0 && table->vfield != nullptr) {
     table->update_virtual_fields(this, VCOL_UPDATE_FOR_READ);
   }

@@ -47,6 +47,8 @@ int ha_rocksdb::end_own_transaction(int error) {
 }
 
 int ha_rocksdb::update_row(const uchar* old_record, const uchar* new_record) noexcept {
+  // The server does not compare where it has not asked for all columns that it writes.
+  if (writer_->is_same_row(old_record, new_record)) return HA_ERR_RECORD_IS_THE_SAME;
   Status status = writer_->update(transaction(), old_record, new_record,
                                   opened().has_hidden_key() ? cursor_->primary_key() : "");
   if (status.is(ErrorCode::kDuplicateKey)) {
