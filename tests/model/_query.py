@@ -166,5 +166,5 @@ def _comparison(name: str, table: Table, chance: random.Random) -> Condition:
         pair = sorted((chance.choice(column.values), chance.choice(column.values)), key=weight)
         return Condition(name, op, tuple(pair))
     if op == "IN":
-        return Condition(name, op, tuple(chance.choices(column.values, k=chance.randint(1, 4))))
+        return Condition(name, op, tuple(chance.choices(column.values, k=chance.randint(1, 12))))
     return Condition(name, op, chance.choice(column.values))
