@@ -467,7 +467,7 @@ TEST_P(CursorTest, ABatchPassesOverKeysThatAreNotThere) {
 
 TEST_P(CursorTest, LargeRowsOfABatchAreReadWithinABoundOfMemory) {
   std::vector<Row> large;
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < 80; ++i) {
     Row row = rows_[0];
     row.id = 1000 + i;
     row.email = std::nullopt;
@@ -478,7 +478,10 @@ TEST_P(CursorTest, LargeRowsOfABatchAreReadWithinABoundOfMemory) {
     large.push_back(row);
   }
   for (const bool committed : {false, true}) {
-    if (committed) session_.commit();
+    if (committed) {
+      session_.commit();
+      must(store_.database().flush());
+    }
     open(test::kByCode);
     const Row first{0, {}, "", {}, 1000, {}};
     bool found = false;
