@@ -3,10 +3,12 @@
 // hostile values; a failure prints the seed, and the same seed makes the same table.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "codec/internal/test_support.h"
+#include "codec/key_splitter.h"
 #include "codec/primary_codec.h"
 #include "codec/secondary_codec.h"
 
@@ -194,6 +196,86 @@ TEST(RandomTables, CommonPartsIsWhereTheOrderDiffersFirst) {
     if (codecs.secondary.is_unique_entry(a.data()) || codecs.secondary.is_unique_entry(b.data()))
       expected = std::min(expected, codecs.secondary.part_count());
     ASSERT_EQ(codecs.secondary.common_parts(stored_a.key, stored_b.key), expected);
+  }
+}
+
+// What the dictionary knows of a table: nothing of where a record holds the columns.
+TableLayout without_offsets(const TableLayout& layout) {
+  TableLayout result = layout;
+  result.record_length = 0;
+  for (ColumnLayout& column : result.columns) {
+    column.record_offset = 0;
+    column.null_offset = 0;
+    column.null_mask = 0;
+  }
+  return result;
+}
+
+// The number of parts that end where two keys are still equal, found by their ends alone.
+std::size_t common_by_ends(const KeySplitter& splitter, std::string_view a, std::string_view b) {
+  std::vector<std::uint32_t> ends(splitter.part_count());
+  splitter.split(a, 0, ends.data());
+  const std::string_view shorter = a.size() < b.size() ? a : b;
+  const auto equal = static_cast<std::size_t>(
+      std::mismatch(shorter.begin(), shorter.end(), a.size() < b.size() ? b.begin() : a.begin())
+          .first -
+      shorter.begin());
+  std::size_t common = 0;
+  while (common < ends.size() && ends[common] <= equal) ++common;
+  return common;
+}
+
+TEST(RandomTables, PartsEndWhereKeysOfOtherValuesDiffer) {
+  for (std::uint32_t seed = 0; seed < kTables; ++seed) {
+    SCOPED_TRACE(seed);
+    RandomTable random(seed);
+    const Codecs codecs(random);
+    const TableLayout layout = without_offsets(random.table().layout());
+    const KeySplitter primary(layout, random.primary());
+    const KeySplitter secondary(layout, random.secondary(), random.primary());
+    ASSERT_EQ(primary.part_count(), std::max<std::size_t>(random.primary().parts.size(), 1));
+    const std::size_t row_id_parts = random.primary().parts.empty() ? 1 : 0;
+    ASSERT_EQ(secondary.part_count(), codecs.secondary.extended_part_count() + row_id_parts);
+    const Record record_a = random.random_record();
+    const Record record_b = random.random_record();
+    const Stored a = store(codecs, record_a, 1);
+    const Stored b = store(codecs, record_b, 2);
+    std::vector<std::uint32_t> ends(secondary.part_count());
+    secondary.split(a.key, 0, ends.data());
+    ASSERT_EQ(ends.back(), a.key.size());
+    std::vector<std::uint32_t> resumed = ends;
+    std::fill(resumed.begin() + 1, resumed.end(), 0);
+    secondary.split(a.key, 1, resumed.data());
+    ASSERT_EQ(resumed, ends) << "resumed behind the first part";
+    if (a.key != b.key) {
+      ASSERT_EQ(common_by_ends(secondary, a.key, b.key),
+                codecs.secondary.common_parts(a.key, b.key));
+    }
+    if (!random.primary().parts.empty() && a.primary_key != b.primary_key) {
+      ASSERT_EQ(common_by_ends(primary, a.primary_key, b.primary_key),
+                codecs.primary.common_parts(a.primary_key, b.primary_key));
+    }
+  }
+}
+
+TEST(RandomTables, PartsOfDamagedKeysEndWithinThem) {
+  for (std::uint32_t seed = 0; seed < kTables; ++seed) {
+    SCOPED_TRACE(seed);
+    RandomTable random(seed);
+    const Codecs codecs(random);
+    const KeySplitter splitter(random.table().layout(), random.secondary(), random.primary());
+    std::string key = store(codecs, random.random_record(), 1).key;
+    key[random.pick(key.size())] ^= static_cast<char>(1 + random.pick(255));
+    key.resize(random.pick(key.size() + 1));
+    const ExactCopy damaged(key);
+    std::vector<std::uint32_t> ends(splitter.part_count());
+    splitter.split(damaged.view(), 0, ends.data());
+    std::uint32_t previous = 0;
+    for (const std::uint32_t end : ends) {
+      ASSERT_GE(end, previous);
+      ASSERT_LE(end, key.size());
+      previous = end;
+    }
   }
 }
 
