@@ -7,7 +7,9 @@
 #include <rocksdb/utilities/transaction_db.h>
 
 #include "base/assert.h"
+#include "base/bytes.h"
 #include "base/log.h"
+#include "kv/index_collector.h"
 #include "kv/rocksdb_access.h"
 #include "kv/rocksdb_options.h"
 #include "kv/status_conversion.h"
@@ -117,8 +119,10 @@ bool Iterator::is_valid() const { return iterator_->Valid(); }
 std::string_view Iterator::key() const { return view_of(iterator_->key()); }
 std::string_view Iterator::value() const { return view_of(iterator_->value()); }
 Status Iterator::status() const { return from_rocksdb(iterator_->status()); }
+bool Iterator::gave_up() const { return iterator_->status().IsIncomplete(); }
 
-Database::Database(DatabaseOptions options) : options_(std::move(options)) {}
+Database::Database(DatabaseOptions options)
+    : options_(std::move(options)), key_parts_(std::make_shared<KeyPartsSlot>()) {}
 
 Result<std::unique_ptr<Database>> Database::open(const DatabaseOptions& options) {
   std::unique_ptr<Database> database(new Database(with_machine_defaults(options)));
@@ -129,7 +133,8 @@ Result<std::unique_ptr<Database>> Database::open(const DatabaseOptions& options)
 Status Database::open_families() {
   const rdb::DBOptions db_options = make_db_options(options_);
   std::vector<rdb::ColumnFamilyDescriptor> descriptors;
-  descriptors.emplace_back(rdb::kDefaultColumnFamilyName, make_table_family_options(options_));
+  descriptors.emplace_back(rdb::kDefaultColumnFamilyName,
+                           make_table_family_options(options_, key_parts_));
   descriptors.emplace_back(std::string(kSystemFamilyName), make_system_family_options(options_));
 
   rdb::TransactionDBOptions transaction_options;
@@ -238,6 +243,13 @@ RangeSize Database::estimate(FamilyId family, const KeyRange& range) {
   return result;
 }
 
+std::uint64_t Database::estimate_memtable_entries(FamilyId family, const KeyRange& range) {
+  std::uint64_t entries = 0;
+  std::uint64_t bytes = 0;
+  db_->GetApproximateMemTableStats(family_handle(family), range_of(range), &entries, &bytes);
+  return entries;
+}
+
 double Database::expansion(FamilyId family, const KeyRange& range) {
   rdb::TablePropertiesCollection files;
   const rdb::Range bounds = range_of(range);
@@ -252,6 +264,59 @@ double Database::expansion(FamilyId family, const KeyRange& range) {
   }
   return stored_bytes > 0 ? raw_bytes / stored_bytes : 1;
 }
+
+namespace {
+
+void add_index_properties(const rdb::TableProperties& file, const std::string& name,
+                          IndexFiles& result) {
+  const rdb::UserCollectedProperties& collected = file.user_collected_properties;
+  const auto found = collected.find(name);
+  if (found != collected.end()) {
+    std::optional<IndexProperties> properties = parse_index_properties(found->second);
+    if (properties.has_value()) {
+      result.properties.push_back(std::move(*properties));
+    } else {
+      result.has_unknown = true;
+    }
+    return;
+  }
+  // A file that tells of other indexes has nothing of this one.
+  const auto other = collected.lower_bound(std::string(kIndexPropertyPrefix));
+  const bool tells = other != collected.end() && other->first.starts_with(kIndexPropertyPrefix);
+  if (!tells && file.num_entries > file.num_range_deletions) result.has_unknown = true;
+}
+
+}  // namespace
+
+Result<IndexFiles> Database::index_files(FamilyId family, std::uint32_t index_id) {
+  KeyRange range;
+  append_be32(range.lower, index_id);
+  append_be32(range.upper, index_id + 1);
+  const rdb::Range bounds = range_of(range);
+  rdb::TablePropertiesCollection files;
+  BASALT_TRY(from_rocksdb(db_->GetBaseDB()->GetPropertiesOfTablesInRange(family_handle(family),
+                                                                         &bounds, 1, &files)));
+  const std::string name = index_property_name(index_id);
+  IndexFiles result;
+  double bytes = 0;
+  double blocks = 0;
+  for (const auto& [path, properties] : files) {
+    add_index_properties(*properties, name, result);
+    bytes += static_cast<double>(properties->data_size);
+    blocks += static_cast<double>(properties->num_data_blocks);
+  }
+  result.block_bytes = blocks > 0 ? bytes / blocks : 0;
+  return result;
+}
+
+std::uint64_t Database::structure_version(FamilyId family) {
+  std::uint64_t version = 0;
+  db_->GetIntProperty(family_handle(family), rdb::DB::Properties::kCurrentSuperVersionNumber,
+                      &version);
+  return version;
+}
+
+void Database::set_key_parts(KeyPartsSource* source) { key_parts_->set(source); }
 
 Status Database::create_checkpoint(const std::string& directory) {
   rdb::Checkpoint* checkpoint = nullptr;

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "base/status.h"
+#include "kv/index_properties.h"
+#include "kv/key_parts.h"
 #include "kv/options.h"
 #include "kv/rocksdb_fwd.h"
 
@@ -127,6 +129,8 @@ struct ReadView {
   const Snapshot* snapshot = nullptr;
   // False for scans that would only push hot blocks out of the cache.
   bool fill_cache = true;
+  // An iterator gives up when a single move passes more removed entries than this; 0: never.
+  std::uint64_t skipped_max = 0;
 };
 
 // Moves over keys in order. Not positioned after construction.
@@ -152,6 +156,8 @@ class Iterator {
   std::string_view key() const;    // valid until the next move
   std::string_view value() const;  // valid until the next move
   Status status() const;
+  // Whether it is not valid because of ReadView::skipped_max. Then status() is an error.
+  bool gave_up() const;
 
  private:
   std::unique_ptr<rdb::Iterator> iterator_;
@@ -164,6 +170,18 @@ struct RangeSize {
   std::uint64_t memtable_bytes = 0;
   std::uint64_t memtable_entries = 0;
 };
+
+// What the files say of an index.
+struct IndexFiles {
+  // One of each file that holds entries of it and says so.
+  std::vector<IndexProperties> properties;
+  // Stored bytes of a data block of these files.
+  double block_bytes = 0;
+  // Whether there are files that do not tell what they hold: older than this, or damaged.
+  bool has_unknown = false;
+};
+
+class KeyPartsSlot;
 
 class Database {
  public:
@@ -197,9 +215,18 @@ class Database {
   // once, the rest as compaction comes by. Not for ranges that are still in use.
   Status reclaim(FamilyId family, const KeyRange& range);
   RangeSize estimate(FamilyId family, const KeyRange& range);
+  // Only the entries in memtables, of which RangeSize has the size, too.
+  std::uint64_t estimate_memtable_entries(FamilyId family, const KeyRange& range);
   // How many bytes of keys and values a stored byte holds, in the files that overlap the range;
   // 1 if there are none.
   double expansion(FamilyId family, const KeyRange& range);
+  // The properties of an index in all files, in no order. Costs a few microseconds per file.
+  Result<IndexFiles> index_files(FamilyId family, std::uint32_t index_id);
+  // A number that changes when files or memtables come or go: estimates may have changed then.
+  std::uint64_t structure_version(FamilyId family);
+  // From now on flushes and compactions ask `source` for the parts of keys. It must be unset (null)
+  // before it is destroyed; the call waits until nobody asks it any more.
+  void set_key_parts(KeyPartsSource* source);
   // A consistent copy of the whole database as hard links, in a directory that must not exist.
   Status create_checkpoint(const std::string& directory);
   // RocksDB's text properties ("rocksdb.stats", ...); empty if unknown.
@@ -214,6 +241,7 @@ class Database {
   Status open_families();
 
   DatabaseOptions options_;
+  const std::shared_ptr<KeyPartsSlot> key_parts_;
   rdb::TransactionDB* db_ = nullptr;
   std::vector<rdb::ColumnFamilyHandle*> families_;
 };

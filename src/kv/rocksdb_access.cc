@@ -17,6 +17,7 @@ rdb::ReadOptions make_read_options(const ReadView& view, const IteratorBounds* b
   rdb::ReadOptions options;
   options.snapshot = view.snapshot != nullptr ? view.snapshot->handle() : nullptr;
   options.fill_cache = view.fill_cache;
+  options.max_skippable_internal_keys = view.skipped_max;
   if (bounds != nullptr && !bounds->range.lower.empty()) {
     options.iterate_lower_bound = &bounds->lower;
   }

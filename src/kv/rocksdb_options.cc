@@ -6,6 +6,7 @@
 #include <rocksdb/utilities/table_properties_collectors.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace basalt::kv {
 namespace {
@@ -53,7 +54,8 @@ rdb::DBOptions make_db_options(const DatabaseOptions& options) {
   return db;
 }
 
-rdb::ColumnFamilyOptions make_table_family_options(const DatabaseOptions& options) {
+rdb::ColumnFamilyOptions make_table_family_options(const DatabaseOptions& options,
+                                                 std::shared_ptr<KeyPartsSlot> key_parts) {
   rdb::ColumnFamilyOptions family;
   rdb::BlockBasedTableOptions table = make_table_options();
   rdb::HyperClockCacheOptions cache(options.block_cache_bytes);
@@ -89,6 +91,9 @@ rdb::ColumnFamilyOptions make_table_family_options(const DatabaseOptions& option
   // not wade through tombstones.
   family.table_properties_collector_factories.push_back(
       rdb::NewCompactOnDeletionCollectorFactory(16384, 8192, 0.5));
+  // What the optimizer is told, at no reads of its own.
+  family.table_properties_collector_factories.push_back(
+      make_index_collector_factory(std::move(key_parts)));
   return family;
 }
 
