@@ -120,7 +120,9 @@ Status Catalog::load_tables() {
     for (const IndexDefinition& index : table.value().indexes) {
       if (index.family >= families) return corrupt("an index's column family");
     }
-    tables_.emplace(name, std::make_shared<const TableDefinition>(std::move(table.value())));
+    auto pointer = std::make_shared<const TableDefinition>(std::move(table.value()));
+    remember_indexes(pointer);
+    tables_.emplace(name, std::move(pointer));
     return Status::ok();
   });
 }
@@ -151,6 +153,22 @@ std::vector<TablePointer> Catalog::all_tables() const {
   tables.reserve(tables_.size());
   for (const auto& [name, table] : tables_) tables.push_back(table);
   return tables;
+}
+
+TablePointer Catalog::find_by_index(IndexId index) const {
+  const std::lock_guard guard(by_index_mutex_);
+  const auto found = by_index_.find(index);
+  return found == by_index_.end() ? nullptr : found->second;
+}
+
+void Catalog::remember_indexes(const TablePointer& table) {
+  const std::lock_guard guard(by_index_mutex_);
+  for (const IndexDefinition& index : table->indexes) by_index_[index.id] = table;
+}
+
+void Catalog::forget_indexes(const TableDefinition& table) {
+  const std::lock_guard guard(by_index_mutex_);
+  for (const IndexDefinition& index : table.indexes) by_index_.erase(index.id);
 }
 
 void Catalog::put_definition(const TableDefinition& table, kv::WriteBatch& batch) const {
@@ -193,6 +211,7 @@ Result<TablePointer> Catalog::create(TableDefinition table,
   next_id_ = next;
   auto pointer = std::make_shared<const TableDefinition>(std::move(table));
   tables_[pointer->name] = pointer;
+  remember_indexes(pointer);
   return TablePointer(pointer);
 }
 
@@ -212,6 +231,7 @@ Status Catalog::drop(std::string_view name) {
   for (const IndexDefinition& index : table.indexes) {
     dropped_.emplace(index.id, DroppedIndex{index.id, index.family});
   }
+  forget_indexes(table);
   tables_.erase(found);
   return Status::ok();
 }
@@ -230,7 +250,9 @@ Status Catalog::rename(std::string_view from, std::string_view to) {
   BASALT_TRY(database_.write(batch, kv::Durability::kSynced));
   BASALT_FAILPOINT("catalog.rename.after_write");
   tables_.erase(found);
-  tables_[renamed.name] = std::make_shared<const TableDefinition>(renamed);
+  auto pointer = std::make_shared<const TableDefinition>(std::move(renamed));
+  remember_indexes(pointer);
+  tables_[pointer->name] = pointer;
   return Status::ok();
 }
 
@@ -253,6 +275,8 @@ Result<TablePointer> Catalog::truncate(std::string_view name) {
     dropped_.emplace(index.id, DroppedIndex{index.id, index.family});
   }
   found->second = std::make_shared<const TableDefinition>(std::move(emptied));
+  forget_indexes(*old);
+  remember_indexes(found->second);
   return TablePointer(found->second);
 }
 

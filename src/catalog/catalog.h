@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/status.h"
@@ -56,6 +57,9 @@ class Catalog {
   // Null if there is no such table.
   TablePointer find(std::string_view name) const;
   std::vector<TablePointer> all_tables() const;
+  // The table that an index belongs to; null if there is none. Unlike find() it never waits for a
+  // change of the dictionary, and so neither for a flush, which asks.
+  TablePointer find_by_index(IndexId index) const;
 
   // Stores a new table; allocates its table id and index ids. Its AUTO_INCREMENT values begin
   // with `auto_increment_start`, if that is above 1. kTableExists if the name is taken.
@@ -82,6 +86,8 @@ class Catalog {
 
  private:
   void put_definition(const TableDefinition& table, kv::WriteBatch& batch) const;
+  void remember_indexes(const TablePointer& table);
+  void forget_indexes(const TableDefinition& table);
   void queue_indexes(const TableDefinition& table, kv::WriteBatch& batch);
   IndexId allocate_ids(TableDefinition& table, kv::WriteBatch& batch);
   Status load_tables();
@@ -95,6 +101,8 @@ class Catalog {
   std::map<std::string, TablePointer, std::less<>> tables_;
   std::map<IndexId, DroppedIndex> dropped_;
   std::uint32_t next_id_ = 0;
+  mutable std::mutex by_index_mutex_;  // never held during a write
+  std::unordered_map<IndexId, TablePointer> by_index_;  // guarded by by_index_mutex_
 };
 
 }  // namespace basalt::catalog

@@ -5,13 +5,16 @@
 namespace basalt::engine {
 
 Result<std::unique_ptr<Engine>> Engine::start(const EngineOptions& options,
-                                              lock::WaitObserver* observer) {
+                                              lock::WaitObserver* observer,
+                                              stats::CollationSource* collations) {
   std::unique_ptr<Engine> engine(new Engine);
   Result<std::unique_ptr<kv::Database>> database = kv::Database::open(options.database);
   if (!database.is_ok()) return database.take_status();
   engine->database_ = std::move(database.value());
   engine->catalog_ = std::make_unique<catalog::Catalog>(*engine->database_);
   BASALT_TRY(engine->catalog_->load());
+  engine->key_layouts_ = std::make_unique<stats::KeyLayouts>(*engine->catalog_, collations);
+  engine->database_->set_key_parts(engine->key_layouts_.get());
   engine->locks_ = std::make_unique<lock::LockManager>(options.locks, observer);
   engine->transactions_ =
       std::make_unique<txn::TransactionManager>(*engine->database_, *engine->locks_);
@@ -35,6 +38,7 @@ Engine::~Engine() {
   shared_tables_.clear();
   transactions_.reset();
   if (database_ != nullptr) {
+    database_->set_key_parts(nullptr);
     const Status status = database_->sync_log();
     if (!status.is_ok()) log_message(LogLevel::kError, "last log sync: " + status.message());
   }
@@ -47,8 +51,8 @@ SharedTable& Engine::shared_table(const catalog::TablePointer& definition) {
     shared.state = std::make_shared<table::TableState>(*catalog_, definition->id);
   }
   if (!shared.statistics) {
-    shared.statistics =
-        std::make_shared<stats::TableStatistics>(*database_, *catalog_, definition);
+    shared.statistics = std::make_shared<stats::TableStatistics>(
+        *database_, *catalog_, key_layouts_.get(), definition);
   }
   return shared;
 }

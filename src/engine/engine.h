@@ -11,6 +11,7 @@
 #include "kv/database.h"
 #include "lock/lock_manager.h"
 #include "maintenance/worker.h"
+#include "stats/key_layouts.h"
 #include "stats/table_statistics.h"
 #include "table/state_loader.h"
 #include "table/table.h"
@@ -31,9 +32,10 @@ struct SharedTable {
 class Engine {
  public:
   // Opens the database, recovers prepared transactions and starts the background work.
-  // `observer` may be null and outlives the engine.
+  // `observer` and `collations` may be null and outlive the engine.
   static Result<std::unique_ptr<Engine>> start(const EngineOptions& options,
-                                               lock::WaitObserver* observer);
+                                               lock::WaitObserver* observer,
+                                               stats::CollationSource* collations = nullptr);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -63,6 +65,7 @@ class Engine {
 
   std::unique_ptr<kv::Database> database_;
   std::unique_ptr<catalog::Catalog> catalog_;
+  std::unique_ptr<stats::KeyLayouts> key_layouts_;
   std::unique_ptr<lock::LockManager> locks_;
   std::unique_ptr<txn::TransactionManager> transactions_;
   std::unique_ptr<maintenance::Worker> worker_;

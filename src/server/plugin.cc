@@ -43,7 +43,7 @@ int init(void* argument) noexcept {
   const std::string& directory = options.database.directory;
   hide_directory(directory);
   Result<std::unique_ptr<engine::Engine>> engine =
-      engine::Engine::start(options, &plugin->wait_reporter);
+      engine::Engine::start(options, &plugin->wait_reporter, &plugin->collations);
   if (!engine.is_ok()) {
     sql_print_error("RocksDB: cannot open '%s': %s", directory.c_str(),
                     engine.status().message().c_str());

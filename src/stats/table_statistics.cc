@@ -2,35 +2,68 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <string>
 
 #include "base/bytes.h"
+#include "stats/value_sample.h"
 
 namespace basalt::stats {
 namespace {
 
 constexpr std::int64_t kRefreshIntervalMs = 1000;
+// A refresh takes at most this part of the time.
+constexpr std::int64_t kPauseFactor = 100;
 // Up to here a range is counted, beyond it is estimated.
-constexpr std::uint64_t kExactCountMax = 64;
+constexpr std::uint64_t kExactCountMax = 256;
+// Removed entries that a count passes between two others before it becomes an estimate.
+constexpr std::uint64_t kSkippedMax = 1000;
+// Up to here the rows of a table are counted at first sight.
+constexpr std::uint64_t kExactRowsMax = 1000;
 constexpr std::uint64_t kEntriesBetweenChecks = 1024;
-// Rows read at each end of a table to learn how large they are.
+// Rows read at each end of a table to learn how large they are, where files do not tell.
 constexpr std::uint64_t kRowsSampled = 64;
+// An analysis fits as long as it is right within this share of the rows.
+constexpr std::uint64_t kStaleShare = 10;
+// How far off a count of memtable entries may be.
+constexpr double kMemtableError = 1.3;
+// How far off the entries of overlapping files may be.
+constexpr double kFilesError = 0.05;
+// A range is estimated by known positions alone if that is right within this share.
+constexpr double kPositionsError = 0.25;
 
-std::int64_t now_ms() {
+std::int64_t now_us() {
   using std::chrono::duration_cast;
-  using std::chrono::milliseconds;
-  return duration_cast<milliseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  using std::chrono::microseconds;
+  return duration_cast<microseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+std::uint64_t rounded(double number) {
+  return static_cast<std::uint64_t>(std::llround(std::max(number, 0.0)));
+}
+
+std::uint64_t distance(std::uint64_t a, std::uint64_t b) { return a < b ? b - a : a - b; }
+
+std::string_view without_id(std::string_view key) {
+  return key.substr(std::min(key.size(), sizeof(catalog::IndexId)));
 }
 
 }  // namespace
 
 TableStatistics::TableStatistics(kv::Database& database, catalog::Catalog& catalog,
-                                 catalog::TablePointer table)
-    : database_(database), catalog_(catalog), table_(std::move(table)) {
+                                 kv::KeyPartsSource* key_parts, catalog::TablePointer table)
+    : database_(database), catalog_(catalog), key_parts_(key_parts), table_(std::move(table)) {
   for (const catalog::IndexDefinition& index : table_->indexes) {
-    analyzed_.push_back(catalog_.statistics(index.id).value_or(catalog::IndexStatistics()));
+    indexes_.push_back({catalog_.statistics(index.id).value_or(catalog::IndexStatistics()),
+                        std::make_shared<const IndexFigures>(),
+                        {}});
   }
+  const std::lock_guard guard(refresh_mutex_);
   refresh();
+}
+
+kv::FamilyId TableStatistics::family_of(std::size_t index_number) const {
+  return table_->indexes[index_number].family;
 }
 
 kv::KeyRange TableStatistics::range_of(std::size_t index_number) const {
@@ -40,9 +73,95 @@ kv::KeyRange TableStatistics::range_of(std::size_t index_number) const {
   return range;
 }
 
+std::shared_ptr<const IndexFigures> TableStatistics::figures_of(std::size_t index_number) const {
+  const std::lock_guard guard(mutex_);
+  return indexes_[index_number].figures;
+}
+
+std::uint64_t TableStatistics::row_count() const {
+  const auto rows = static_cast<std::int64_t>(base_rows_.load(std::memory_order_relaxed)) +
+                    changed_rows_.load(std::memory_order_relaxed);
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(rows, 0));
+}
+
+// ---- refresh
+
+void TableStatistics::refresh_if_due() {
+  if (now_us() / 1000 < next_refresh_ms_.load(std::memory_order_relaxed)) return;
+  const std::unique_lock guard(refresh_mutex_, std::try_to_lock);
+  if (guard.owns_lock()) refresh();
+}
+
+void TableStatistics::refresh() {
+  const std::int64_t begin_us = now_us();
+  // Read first: what changes meanwhile is seen next time.
+  const std::uint64_t version = database_.structure_version(family_of(0));
+  const bool files_changed = version != structure_version_;
+  if (files_changed) read_files();
+  refresh_sizes();
+  kv::RangeSize rows = database_.estimate(family_of(0), range_of(0));
+  if (!rows_known_) {
+    base_rows_ = first_row_count(rows);
+    rows_known_ = true;
+  } else if (files_changed) {
+    adjust_rows(rows);
+  }
+  structure_version_ = version;
+  if (files_changed || distance(row_count(), values_rows_) > values_rows_ / 10) {
+    values_are_due_ = true;
+  }
+  if (values_are_due_) refresh_values();
+  const std::int64_t end_us = now_us();
+  next_refresh_ms_ =
+      end_us / 1000 + std::max(kRefreshIntervalMs, kPauseFactor * (end_us - begin_us) / 1000);
+}
+
+void TableStatistics::read_files() {
+  for (std::size_t i = 0; i < table_->indexes.size(); ++i) {
+    Result<kv::IndexFiles> files =
+        database_.index_files(family_of(i), table_->indexes[i].id);
+    if (!files.is_ok()) continue;  // the figures of before are better than none
+    auto figures = std::make_shared<const IndexFigures>(std::move(files.value()));
+    const std::lock_guard guard(mutex_);
+    indexes_[i].figures = std::move(figures);
+  }
+}
+
+void TableStatistics::refresh_sizes() {
+  std::uint64_t index_bytes = 0;
+  for (std::size_t i = 0; i < table_->indexes.size(); ++i) {
+    const kv::RangeSize size = database_.estimate(family_of(i), range_of(i));
+    if (i == 0) {
+      row_bytes_ = size.bytes + size.memtable_bytes;
+    } else {
+      index_bytes += size.bytes + size.memtable_bytes;
+    }
+  }
+  index_bytes_ = index_bytes;
+}
+
+std::uint64_t TableStatistics::first_row_count(const kv::RangeSize& size) {
+  std::uint64_t count = 0;
+  kv::ReadView view;
+  view.skipped_max = kSkippedMax;
+  kv::Iterator iterator = database_.new_iterator(family_of(0), view, range_of(0));
+  for (iterator.seek_to_first(); iterator.is_valid() && count <= kExactRowsMax; iterator.next()) {
+    ++count;
+  }
+  if (count <= kExactRowsMax && !iterator.gave_up()) return count;
+  const std::shared_ptr<const IndexFigures> figures = figures_of(0);
+  if (!figures->is_complete()) return guess_rows(size);
+  const double rows = figures->entries() + static_cast<double>(size.memtable_entries);
+  const std::uint64_t analyzed = indexes_[0].analyzed.entries;
+  const bool is_exact = figures->is_exact() && size.memtable_entries == 0;
+  const double error = static_cast<double>(analyzed) / kStaleShare +
+                       (kMemtableError - 1) * static_cast<double>(size.memtable_entries);
+  if (!is_exact && std::abs(rows - static_cast<double>(analyzed)) <= error) return analyzed;
+  return rounded(rows);
+}
+
 // The bytes that the rows take, uncompressed, divided by the size of some of them.
 std::uint64_t TableStatistics::guess_rows(const kv::RangeSize& size) {
-  const kv::FamilyId family = table_->indexes[0].family;
   const kv::KeyRange range = range_of(0);
   std::uint64_t sampled = 0;
   std::uint64_t sampled_bytes = 0;
@@ -50,7 +169,7 @@ std::uint64_t TableStatistics::guess_rows(const kv::RangeSize& size) {
     ++sampled;
     sampled_bytes += row.key().size() + row.value().size();
   };
-  kv::Iterator iterator = database_.new_iterator(family, {}, range);
+  kv::Iterator iterator = database_.new_iterator(family_of(0), {}, range);
   for (iterator.seek_to_first(); iterator.is_valid() && sampled < kRowsSampled; iterator.next()) {
     sample(iterator);
   }
@@ -61,52 +180,98 @@ std::uint64_t TableStatistics::guess_rows(const kv::RangeSize& size) {
   }
   const double row_bytes = static_cast<double>(sampled_bytes) / static_cast<double>(sampled);
   const double stored_bytes =
-      static_cast<double>(size.bytes) * database_.expansion(family, range);
+      static_cast<double>(size.bytes) * database_.expansion(family_of(0), range);
   return size.memtable_entries + static_cast<std::uint64_t>(stored_bytes / row_bytes);
 }
 
-void TableStatistics::refresh() {
-  const std::lock_guard guard(mutex_);
-  std::uint64_t index_bytes = 0;
-  kv::RangeSize rows;
-  for (std::size_t i = 0; i < table_->indexes.size(); ++i) {
-    const kv::RangeSize size = database_.estimate(table_->indexes[i].family, range_of(i));
-    if (i == 0) {
-      rows = size;
-    } else {
-      index_bytes += size.bytes + size.memtable_bytes;
-    }
-  }
-  row_bytes_ = rows.bytes + rows.memtable_bytes;
-  index_bytes_ = index_bytes;
-  if (!exact_rows_known_) {
-    // First look since the start: what analyze() counted, or what the files suggest.
-    base_rows_ = analyzed_[0].entries > 0 ? analyzed_[0].entries : guess_rows(rows);
-    exact_rows_known_ = true;
-  }
-  refreshed_at_ms_ = now_ms();
+// Statements count exactly, but also what is rolled back later. Files do not know what is in
+// memtables. So the count stands as long as memtables can explain the difference.
+void TableStatistics::adjust_rows(const kv::RangeSize& size) {
+  const std::shared_ptr<const IndexFigures> figures = figures_of(0);
+  if (!figures->is_complete()) return;
+  const double error = (figures->is_exact() ? 0 : kFilesError * figures->entries()) +
+                       kMemtableError * static_cast<double>(size.memtable_entries);
+  const std::int64_t changed = changed_rows_.load(std::memory_order_relaxed);
+  const std::uint64_t base = base_rows_.load(std::memory_order_relaxed);
+  const double rows = static_cast<double>(base) + static_cast<double>(changed);
+  const double believable =
+      std::clamp(rows, figures->entries() - error, figures->entries() + error);
+  if (believable == rows) return;
+  base_rows_ = rounded(believable);
+  changed_rows_.fetch_sub(changed, std::memory_order_relaxed);
 }
 
 TableSize TableStatistics::size() {
-  if (now_ms() - refreshed_at_ms_.load(std::memory_order_relaxed) > kRefreshIntervalMs) refresh();
+  refresh_if_due();
   TableSize size;
-  const auto rows = static_cast<std::int64_t>(base_rows_.load(std::memory_order_relaxed)) +
-                    changed_rows_.load(std::memory_order_relaxed);
-  size.rows = static_cast<std::uint64_t>(std::max<std::int64_t>(rows, 0));
+  size.rows = row_count();
   size.row_bytes = row_bytes_.load(std::memory_order_relaxed);
   size.index_bytes = index_bytes_.load(std::memory_order_relaxed);
   return size;
 }
 
+double TableStatistics::entry_bytes(std::size_t index_number) const {
+  return figures_of(index_number)->entry_bytes();
+}
+
 void TableStatistics::set_exact_rows(std::uint64_t rows) {
-  {
-    const std::lock_guard guard(mutex_);
-    changed_rows_ = 0;
-    base_rows_ = rows;
-    exact_rows_known_ = true;
-  }
+  const std::lock_guard guard(refresh_mutex_);
+  changed_rows_ = 0;
+  base_rows_ = rows;
+  rows_known_ = true;
+  values_are_due_ = true;
   // Who analyzes wants to see the sizes of now.
   refresh();
+}
+
+// ---- entries per value
+
+bool TableStatistics::fits(const catalog::IndexStatistics& analyzed) const {
+  const std::uint64_t rows = row_count();
+  return !analyzed.distinct_prefixes.empty() &&
+         distance(rows, analyzed.entries) <= rows / kStaleShare;
+}
+
+std::vector<double> TableStatistics::values_of(std::size_t index_number) {
+  catalog::IndexStatistics analyzed;
+  std::shared_ptr<const IndexFigures> figures;
+  {
+    const std::lock_guard guard(mutex_);
+    analyzed = indexes_[index_number].analyzed;
+    figures = indexes_[index_number].figures;
+  }
+  std::vector<double> values;
+  if (fits(analyzed)) {
+    for (const std::uint64_t distinct : analyzed.distinct_prefixes) {
+      values.push_back(static_cast<double>(analyzed.entries) /
+                       static_cast<double>(std::max<std::uint64_t>(distinct, 1)));
+    }
+    return values;
+  }
+  const std::shared_ptr<const kv::KeyParts> parts =
+      key_parts_ == nullptr ? nullptr : key_parts_->find(table_->indexes[index_number].id);
+  if (parts == nullptr) return values;
+  const auto rows = static_cast<double>(row_count());
+  for (std::size_t i = 1; i <= parts->count(); ++i) {
+    const std::optional<double> value = figures->entries_per_value(i, rows);
+    if (!value.has_value()) break;
+    values.push_back(*value);
+  }
+  if (values.size() == parts->count()) return values;
+  return sample_entries_per_value(
+      database_, family_of(index_number), range_of(index_number), *parts,
+      [&](const kv::KeyRange& range) { return estimate_entries(index_number, range, {}); });
+}
+
+void TableStatistics::refresh_values() {
+  values_are_due_ = false;
+  values_rows_ = row_count();
+  for (std::size_t i = 0; i < table_->indexes.size(); ++i) {
+    std::vector<double> values = values_of(i);
+    const std::lock_guard guard(mutex_);
+    indexes_[i].entries_per_value = std::move(values);
+  }
+  generation_.fetch_add(1, std::memory_order_relaxed);
 }
 
 std::uint64_t TableStatistics::rows_per_value(std::size_t index_number, std::size_t parts) {
@@ -115,11 +280,8 @@ std::uint64_t TableStatistics::rows_per_value(std::size_t index_number, std::siz
   const catalog::IndexDefinition& index = table_->indexes[index_number];
   if (index.unique && parts >= index.parts.size()) return 1;
   const std::lock_guard guard(mutex_);
-  const catalog::IndexStatistics& known = analyzed_[index_number];
-  if (parts <= known.distinct_prefixes.size()) {
-    const std::uint64_t distinct = std::max<std::uint64_t>(known.distinct_prefixes[parts - 1], 1);
-    return std::max<std::uint64_t>((known.entries + distinct / 2) / distinct, 1);
-  }
+  const std::vector<double>& known = indexes_[index_number].entries_per_value;
+  if (parts <= known.size()) return std::max<std::uint64_t>(rounded(known[parts - 1]), 1);
   if (parts > index.parts.size()) return 1;
   // Unknown: a non-unique value is rare in a large table, more so with every further part.
   const std::uint64_t guess = std::min<std::uint64_t>(rows, 100);
@@ -134,8 +296,8 @@ Result<std::uint64_t> TableStatistics::analyze(std::size_t index_number, std::si
   std::string previous;
   kv::ReadView view;
   view.fill_cache = false;
-  kv::Iterator iterator = database_.new_iterator(table_->indexes[index_number].family, view,
-                                                 range_of(index_number));
+  kv::Iterator iterator =
+      database_.new_iterator(family_of(index_number), view, range_of(index_number));
   for (iterator.seek_to_first(); iterator.is_valid(); iterator.next()) {
     const std::string_view key = iterator.key();
     const std::size_t common = result.entries == 0 ? 0 : common_parts(previous, key);
@@ -148,37 +310,113 @@ Result<std::uint64_t> TableStatistics::analyze(std::size_t index_number, std::si
   }
   BASALT_TRY(iterator.status());
   BASALT_TRY(catalog_.store_statistics(table_->indexes[index_number].id, result));
-  const std::lock_guard guard(mutex_);
-  analyzed_[index_number] = result;
+  {
+    const std::lock_guard guard(mutex_);
+    indexes_[index_number].analyzed = result;
+  }
+  const std::lock_guard guard(refresh_mutex_);
+  refresh_values();
   return result.entries;
 }
 
-std::uint64_t TableStatistics::estimate_entries(std::size_t index_number,
-                                                const kv::KeyRange& range,
-                                                std::uint64_t index_entries) {
-  const kv::FamilyId family = table_->indexes[index_number].family;
-  const kv::RangeSize whole = database_.estimate(family, range_of(index_number));
-  const kv::RangeSize part = database_.estimate(family, range);
+// ---- ranges
+
+// What an entry in a memtable means for the number of entries: nothing if all rows were in files
+// already and memtables hold updates; less than nothing if they hold deletions.
+double TableStatistics::memtable_weight() const {
+  const std::shared_ptr<const IndexFigures> figures = figures_of(0);
+  const auto entries =
+      static_cast<double>(database_.estimate_memtable_entries(family_of(0), range_of(0)));
+  if (entries <= 0 || !figures->is_complete()) return 1;
+  return std::clamp((static_cast<double>(row_count()) - figures->entries()) / entries, -1.0, 1.0);
+}
+
+double TableStatistics::estimate_in_files(std::size_t index_number, const IndexFigures& figures,
+                                          const kv::KeyRange& range, const Counted& counted) {
+  const kv::KeyRange whole = range_of(index_number);
+  const bool is_open = range.upper.empty() || range.upper >= whole.upper;
+  const std::string_view lower = without_id(range.lower);
+  const std::string_view upper = is_open ? std::string_view() : without_id(range.upper);
+  const IndexFigures::Estimate positions = figures.entries_between(lower, upper);
+  if (positions.most - positions.least <= kPositionsError * positions.entries) {
+    return positions.entries;
+  }
+  // Between two known positions: the share of the bytes, which RocksDB knows to the block.
+  const IndexFigures::Bracket bracket = figures.bracket_of(lower, upper);
+  const std::string id = whole.lower;
+  const kv::KeyRange around{id + bracket.lower,
+                            bracket.upper.empty() ? whole.upper : id + bracket.upper};
+  const auto bytes = static_cast<double>(database_.estimate(family_of(index_number), range).bytes);
+  const auto around_bytes = std::max(
+      static_cast<double>(database_.estimate(family_of(index_number), around).bytes), 1.0);
+  const double entries = figures.entries_between(bracket.lower, bracket.upper).entries;
+  const double by_blocks = entries * std::min(bytes / around_bytes, 1.0);
+  // Both ends of the range are somewhere in a block of each file.
+  const double resolution =
+      entries * figures.block_bytes() / around_bytes * static_cast<double>(figures.depth());
+  const double least = std::max({positions.least, by_blocks - resolution, 1.0});
+  const double most = std::max(std::min(positions.most, by_blocks + resolution), least);
+  if (resolution <= kPositionsError * by_blocks) return std::clamp(by_blocks, least, most);
+  if (counted.extrapolated >= least && counted.extrapolated <= most) return counted.extrapolated;
+  // The entries are not spread evenly: what is wrong by the smallest factor.
+  const auto seen = static_cast<double>(counted.entries);
+  return std::sqrt(std::max(least, seen) * std::max(most, seen));
+}
+
+double TableStatistics::estimate_entries(std::size_t index_number, const kv::KeyRange& range,
+                                         const Counted& counted) {
+  const std::shared_ptr<const IndexFigures> figures = figures_of(index_number);
+  const kv::RangeSize part = database_.estimate(family_of(index_number), range);
+  const auto in_memtables = static_cast<double>(part.memtable_entries);
+  if (figures->is_complete()) {
+    const double in_files = estimate_in_files(index_number, *figures, range, counted);
+    if (in_memtables <= 0) return in_files;
+    // Two estimates that cancel out leave little: not less than if all removed rows were elsewhere.
+    const double weight = memtable_weight();
+    return std::max(in_files + weight * in_memtables, in_files * (1 + std::min(weight, 0.0)) / 2);
+  }
+  const kv::RangeSize whole = database_.estimate(family_of(index_number), range_of(index_number));
   const auto whole_bytes = static_cast<double>(whole.bytes + whole.memtable_bytes);
-  if (whole_bytes <= 0) return part.memtable_entries;
+  if (whole_bytes <= 0) return in_memtables;
   const double share = static_cast<double>(part.bytes + part.memtable_bytes) / whole_bytes;
-  return static_cast<std::uint64_t>(std::min(share, 1.0) * static_cast<double>(index_entries));
+  return std::min(share, 1.0) * static_cast<double>(row_count());
+}
+
+Result<TableStatistics::Counted> TableStatistics::count_entries(std::size_t index_number,
+                                                                const kv::KeyRange& range) {
+  Counted counted;
+  kv::ReadView view;
+  view.skipped_max = kSkippedMax;
+  kv::Iterator iterator = database_.new_iterator(family_of(index_number), view, range);
+  std::string first;
+  std::string last;
+  for (iterator.seek_to_first(); iterator.is_valid(); iterator.next()) {
+    if (++counted.entries == 1) first = iterator.key();
+    if (counted.entries <= kExactCountMax) continue;
+    last = iterator.key();
+    break;
+  }
+  if (iterator.gave_up()) return counted;
+  BASALT_TRY(iterator.status());
+  counted.is_all = !iterator.is_valid();
+  if (counted.is_all) return counted;
+  iterator.seek_to_last();
+  if (!iterator.is_valid()) return counted;
+  const double share = fraction_between(first, iterator.key(), last);
+  if (share > 0) counted.extrapolated = static_cast<double>(counted.entries) / share;
+  return counted;
 }
 
 Result<std::uint64_t> TableStatistics::entries_in_range(std::size_t index_number,
                                                         const kv::KeyRange& range) {
   if (!range.upper.empty() && range.lower >= range.upper) return std::uint64_t{0};
-  std::uint64_t count = 0;
-  kv::Iterator iterator =
-      database_.new_iterator(table_->indexes[index_number].family, {}, range);
-  for (iterator.seek_to_first(); iterator.is_valid() && count <= kExactCountMax;
-       iterator.next()) {
-    ++count;
-  }
-  BASALT_TRY(iterator.status());
-  if (count <= kExactCountMax) return count;
-  const std::uint64_t rows = size().rows;
-  return std::max(count, estimate_entries(index_number, range, std::max(rows, count)));
+  refresh_if_due();
+  Result<Counted> counted = count_entries(index_number, range);
+  if (!counted.is_ok()) return counted.take_status();
+  const std::uint64_t entries = counted.value().entries;
+  if (counted.value().is_all) return entries;
+  const double estimate = estimate_entries(index_number, range, counted.value());
+  return std::max({entries, rounded(estimate), std::uint64_t{1}});
 }
 
 }  // namespace basalt::stats

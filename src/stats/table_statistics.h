@@ -2,14 +2,14 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <vector>
 
 #include "base/status.h"
 #include "catalog/catalog.h"
-#include "codec/primary_codec.h"
-#include "codec/secondary_codec.h"
 #include "kv/database.h"
+#include "stats/index_figures.h"
 
 // What the optimizer is told of a table.
 namespace basalt::stats {
@@ -23,22 +23,30 @@ struct TableSize {
 
 // Shared by all sessions that have the table open.
 //
-// Threads     Safe from any thread. size() and rows() read atomics unless a refresh is due.
+// Threads     Safe from any thread. size(), row_count() and generation() read atomics unless a
+//             refresh is due; nobody waits for a refresh of another thread.
+// Cost        A refresh happens when somebody asks, a second or more after the last one, and takes
+//             less than 1 % of the time: after a slow one the next waits longer.
 class TableStatistics {
  public:
+  // `key_parts` may be null: then values are counted by analyze() alone.
   TableStatistics(kv::Database& database, catalog::Catalog& catalog,
-                  catalog::TablePointer table);
+                  kv::KeyPartsSource* key_parts, catalog::TablePointer table);
 
-  // Refreshed when the last refresh is older than a second and something was written since.
   TableSize size();
   // Counts rows that statements inserted (positive) or deleted, committed or not.
   void note_rows(std::int64_t difference) {
     changed_rows_.fetch_add(difference, std::memory_order_relaxed);
   }
+  // Bytes of a key and its value as they are in memory, not as they are compressed. 0: no file
+  // tells.
+  double entry_bytes(std::size_t index_number) const;
 
-  // Rows per distinct value of the first `parts` (extended) parts of an index: at least 1; from
-  // the last analyze(), else a guess that shrinks with every part.
+  // Rows per distinct value of the first `parts` (extended) parts of an index: at least 1. From
+  // the last analyze() if it still fits the table, else from the files, else from some entries.
   std::uint64_t rows_per_value(std::size_t index_number, std::size_t parts);
+  // Changes when rows_per_value() may give other answers than before.
+  std::uint64_t generation() const { return generation_.load(std::memory_order_relaxed); }
 
   // Reads the whole index in order and stores how many distinct prefixes it has.
   // `common_parts(a, b)` gives the number of equal leading parts of two keys; `is_interrupted`
@@ -55,24 +63,62 @@ class TableStatistics {
   Result<std::uint64_t> entries_in_range(std::size_t index_number, const kv::KeyRange& range);
 
  private:
+  struct Index {
+    catalog::IndexStatistics analyzed;  // empty where never analyzed
+    std::shared_ptr<const IndexFigures> figures;
+    std::vector<double> entries_per_value;  // for each number of parts
+  };
+
+  // What was seen of a range from its beginning on.
+  struct Counted {
+    std::uint64_t entries = 0;
+    bool is_all = false;
+    // How many entries it has if they are spread evenly between its first and its last key; 0: not
+    // known.
+    double extrapolated = 0;
+  };
+
+  kv::FamilyId family_of(std::size_t index_number) const;
   kv::KeyRange range_of(std::size_t index_number) const;
-  std::uint64_t estimate_entries(std::size_t index_number, const kv::KeyRange& range,
-                                 std::uint64_t index_entries);
-  std::uint64_t guess_rows(const kv::RangeSize& size);
+  std::uint64_t row_count() const;
+  std::shared_ptr<const IndexFigures> figures_of(std::size_t index_number) const;
+  void refresh_if_due();
+  // All of these require refresh_mutex_.
   void refresh();
+  void read_files();
+  void refresh_sizes();
+  void adjust_rows(const kv::RangeSize& size);
+  std::uint64_t first_row_count(const kv::RangeSize& size);
+  std::uint64_t guess_rows(const kv::RangeSize& size);
+  void refresh_values();
+  std::vector<double> values_of(std::size_t index_number);
+
+  bool fits(const catalog::IndexStatistics& analyzed) const;
+  double estimate_entries(std::size_t index_number, const kv::KeyRange& range,
+                          const Counted& counted);
+  Result<Counted> count_entries(std::size_t index_number, const kv::KeyRange& range);
+  double estimate_in_files(std::size_t index_number, const IndexFigures& figures,
+                           const kv::KeyRange& range, const Counted& counted);
+  double memtable_weight() const;
 
   kv::Database& database_;
   catalog::Catalog& catalog_;
+  kv::KeyPartsSource* const key_parts_;
   const catalog::TablePointer table_;
   std::atomic<std::int64_t> changed_rows_{0};
   std::atomic<std::uint64_t> base_rows_{0};
   std::atomic<std::uint64_t> row_bytes_{0};
   std::atomic<std::uint64_t> index_bytes_{0};
-  std::atomic<std::int64_t> refreshed_at_ms_{0};
-  std::mutex mutex_;
-  bool exact_rows_known_ = false;  // guarded by mutex_
-  // Per index; empty where never analyzed. Guarded by mutex_.
-  std::vector<catalog::IndexStatistics> analyzed_;
+  std::atomic<std::int64_t> next_refresh_ms_{0};
+  std::atomic<std::uint64_t> generation_{1};
+  std::mutex refresh_mutex_;
+  // Guarded by refresh_mutex_.
+  std::uint64_t structure_version_ = 0;  // of the files that were read; 0: none
+  std::uint64_t values_rows_ = 0;        // the number of rows when values were last refreshed
+  bool values_are_due_ = true;
+  bool rows_known_ = false;
+  mutable std::mutex mutex_;  // held for moments only, also under refresh_mutex_
+  std::vector<Index> indexes_;  // guarded by mutex_; their number does not change
 };
 
 }  // namespace basalt::stats

@@ -193,4 +193,9 @@ const codec::Collation* CollationRegistry::find(const CHARSET_INFO* charset, boo
   return collation.get();
 }
 
+const codec::Collation* CollationRegistry::find_by_id(std::uint16_t id, bool is_char) {
+  const CHARSET_INFO* charset = get_charset(id, MYF(0));
+  return charset == nullptr ? nullptr : find(charset, is_char);
+}
+
 }  // namespace basalt::server

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "codec/collation.h"
+#include "stats/key_layouts.h"
 #include "server/mariadb.h"
 
 namespace basalt::server {
@@ -13,10 +14,11 @@ namespace basalt::server {
 // server's comparison functions (strnncollsp(), of CHAR columns strnncollsp_nchars()).
 //
 // Threads     Safe from any thread. Collations live as long as the registry.
-class CollationRegistry {
+class CollationRegistry final : public stats::CollationSource {
  public:
   // Never null. `is_char`: for CHAR columns, not for VARCHAR and TEXT.
   const codec::Collation* find(const CHARSET_INFO* charset, bool is_char);
+  const codec::Collation* find_by_id(std::uint16_t id, bool is_char) override;
 
  private:
   std::mutex mutex_;

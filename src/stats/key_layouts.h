@@ -1,0 +1,36 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+
+#include "catalog/catalog.h"
+#include "codec/collation.h"
+#include "kv/key_parts.h"
+
+// What the dictionary alone tells of the keys of an index: so that distinct values can be counted
+// where no table is open, in the background threads that write files.
+namespace basalt::stats {
+
+// The collations of the server by their numbers.
+class CollationSource {
+ public:
+  virtual ~CollationSource() = default;
+  // Of a CHAR column or of any other; null if there is none. Called from any thread, also at once.
+  virtual const codec::Collation* find_by_id(std::uint16_t id, bool is_char) = 0;
+};
+
+// Threads     Safe from any thread.
+class KeyLayouts final : public kv::KeyPartsSource {
+ public:
+  // Without `collations` indexes of strings stay unknown.
+  KeyLayouts(const catalog::Catalog& catalog, CollationSource* collations)
+      : catalog_(catalog), collations_(collations) {}
+
+  // Made anew at each call: callers keep it for as long as they are busy with the index.
+  std::shared_ptr<const kv::KeyParts> find(std::uint32_t index_id) override;
+
+ private:
+  const catalog::Catalog& catalog_;
+  CollationSource* const collations_;
+};
+
+}  // namespace basalt::stats
