@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +23,8 @@ class TableShare final : public Handler_share {
   // Handlers that stay open notice by the pointer when their next statement begins.
   std::shared_ptr<table::Table> table;
   std::shared_ptr<stats::TableStatistics> statistics;
+  // The generation of the statistics that the server's definition of the table was given.
+  std::atomic<std::uint64_t> shown_generation{0};
 };
 
 // How the server's sequence of ranges is read (handler_multi_range.cc).
@@ -138,6 +141,7 @@ class ha_rocksdb final : public handler {
   ha_rows estimate_rows_upper_bound() noexcept override { return HA_POS_ERROR; }
   double scan_time() noexcept override;
   double read_time(uint index, uint ranges, ha_rows rows) noexcept override;
+  double keyread_time(uint index, uint ranges, ha_rows rows) noexcept override;
   bool get_error_message(int error, String* text) noexcept override;
   int analyze(THD* thd, HA_CHECK_OPT* options) noexcept override;
   int check(THD* thd, HA_CHECK_OPT* options) noexcept override;
@@ -164,6 +168,10 @@ class ha_rocksdb final : public handler {
   const table::Table& opened() const { return *table_; }
 
   void report_corruption(const Status& status);
+  void show_rows_per_value();
+  double entry_bytes(uint index) const;
+  double sequential_cost(uint index, double entries) const;
+
   // Translates a status; keeps its text for get_error_message().
   int report(Status status);
   // The result of a read: 0, `not_found`, or the error.
