@@ -171,6 +171,11 @@ void Catalog::forget_indexes(const TableDefinition& table) {
   for (const IndexDefinition& index : table.indexes) by_index_.erase(index.id);
 }
 
+IndexId Catalog::newest_id() const {
+  const std::lock_guard guard(mutex_);
+  return next_id_ == kFirstId ? 0 : next_id_ - 1;
+}
+
 void Catalog::put_definition(const TableDefinition& table, kv::WriteBatch& batch) const {
   std::string value;
   append_definition(table, value);

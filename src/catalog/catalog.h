@@ -60,6 +60,9 @@ class Catalog {
   // The table that an index belongs to; null if there is none. Unlike find() it never waits for a
   // change of the dictionary, and so neither for a flush, which asks.
   TablePointer find_by_index(IndexId index) const;
+  // The newest id of a table or index, zero before the first. Grows with every create() and
+  // truncate(), also over restarts.
+  IndexId newest_id() const;
 
   // Stores a new table; allocates its table id and index ids. Its AUTO_INCREMENT values begin
   // with `auto_increment_start`, if that is above 1. kTableExists if the name is taken.

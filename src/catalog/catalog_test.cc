@@ -195,6 +195,18 @@ TEST_F(CatalogTest, IdsAreNeverUsedAgain) {
   }
 }
 
+TEST_F(CatalogTest, TheNewestIdGrowsWithEveryNewTableAndIndexAlsoOverCrashes) {
+  EXPECT_EQ(0u, catalog_->newest_id());
+  const TablePointer table = must(catalog_->create(make_table("a/t", 2)));
+  EXPECT_EQ(table->indexes.back().id, catalog_->newest_id());
+  const TablePointer emptied = must(catalog_->truncate("a/t"));
+  EXPECT_EQ(emptied->indexes.back().id, catalog_->newest_id());
+  EXPECT_LT(table->indexes.back().id, catalog_->newest_id());
+  must(catalog_->drop("a/t"));
+  crash();
+  EXPECT_EQ(emptied->indexes.back().id, catalog_->newest_id());
+}
+
 TEST_F(CatalogTest, CounterMarksComeBackAndBelongToOneTableAndKind) {
   const TableId one = must(catalog_->create(make_table("a/one")))->id;
   const TableId two = must(catalog_->create(make_table("a/two")))->id;

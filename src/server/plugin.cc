@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "server/handlerton/hooks.h"
+#include "server/status_variables.h"
 #include "server/sysvars.h"
 #include "server/mariadb.h"
 
@@ -72,6 +73,7 @@ st_mysql_storage_engine storage_engine = {MYSQL_HANDLERTON_INTERFACE_VERSION};
 }  // namespace basalt::server
 
 using basalt::server::deinit;
+using basalt::server::g_status_variables;
 using basalt::server::g_system_variables;
 using basalt::server::init;
 using basalt::server::storage_engine;
@@ -89,7 +91,7 @@ maria_declare_plugin(rocksdb)
   init,
   deinit,
   0x0001,
-  nullptr,
+  g_status_variables,
   g_system_variables,
   "0.1",
   MariaDB_PLUGIN_MATURITY_GAMMA,
