@@ -62,6 +62,9 @@ class ha_rocksdb final : public handler {
   ulonglong table_flags() const noexcept override;
   ulong index_flags(uint index, uint part, bool all_parts) const noexcept override;
   const char* index_type(uint) noexcept override { return "LSM"; }
+  // A result in the query cache is of one snapshot and of one transaction's own changes; no other
+  // may be given it.
+  uint8 table_cache_type() noexcept override { return HA_CACHE_TBL_NOCACHE; }
   uint max_supported_keys() const noexcept override { return MAX_KEY; }
   uint max_supported_key_part_length() const noexcept override { return MAX_DATA_LENGTH_FOR_KEY; }
   const key_map* keys_to_use_for_scanning() noexcept override { return &key_map_full; }
