@@ -92,6 +92,8 @@ class Cursor {
   void release();
   bool is_open() const { return transaction_ != nullptr; }
   std::size_t index_number() const { return index_number_; }
+  // Whether rows are not visited, so that the record has only what entries give.
+  bool reads_entries_only() const { return is_open() && !visits_row_; }
 
   // Applies `filter` to entries of a secondary index; null: none. `columns` must be given by the
   // entry. Stays until close().

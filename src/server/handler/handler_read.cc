@@ -65,6 +65,15 @@ bool has_virtual_part(const KEY& key) {
   return false;
 }
 
+// Whether an entry leaves a column of its index unset in the record: the server cannot compare such
+// records with the end of a range.
+bool lacks_values(const KEY& key) {
+  for (uint i = 0; i < key.user_defined_key_parts; ++i) {
+    if ((key.key_part[i].key_part_flag & HA_PART_KEY_SEG) != 0) return true;
+  }
+  return has_virtual_part(key);
+}
+
 // Statements whose own reads never use the handler that they write through.
 bool is_insert(THD* thd) {
   switch (thd_sql_command(thd)) {
@@ -103,6 +112,9 @@ table::EntryFilter::Verdict PushedFilter::check() {
     }
     return Verdict::kFailed;
   };
+  // Scans are confined to their ranges, or the server checks whole rows.
+  key_range* const end_of_range = owner_.end_range;
+  if (lacks_values(owner_.table->key_info[owner_.active_index])) owner_.end_range = nullptr;
   Verdict result = Verdict::kAccept;
   if (owner_.pushed_idx_cond != nullptr && owner_.pushed_idx_cond_keyno == owner_.active_index) {
     result = verdict(handler_index_cond_check(&owner_));
@@ -116,6 +128,7 @@ table::EntryFilter::Verdict PushedFilter::check() {
       owner_.mrr_funcs.skip_index_tuple(owner_.mrr_iter, owner_.mrr_cur_range.ptr)) {
     result = Verdict::kReject;
   }
+  owner_.end_range = end_of_range;
   return result;
 }
 
@@ -139,6 +152,16 @@ table::ReadSettings ha_rocksdb::read_settings() const {
   settings.skip_locked = skip_locked_;
   settings.needs_snapshot = !reads_once_;
   return settings;
+}
+
+// Partitions are merged by whole columns of the index, prefixes of which are all that entries have.
+bool ha_rocksdb::reads_prefixed_part(const KEY& key) const {
+  for (uint i = 0; i < key.user_defined_key_parts; ++i) {
+    const KEY_PART_INFO& part = key.key_part[i];
+    if ((part.key_part_flag & HA_PART_KEY_SEG) == 0) continue;
+    if (bitmap_is_set(table->read_set, part.fieldnr - 1)) return true;
+  }
+  return false;
 }
 
 void ha_rocksdb::open_cursor(std::size_t index_number, const table::ReadSettings& settings,
@@ -198,7 +221,7 @@ Item* ha_rocksdb::idx_cond_push(uint index, Item* condition) noexcept {
   if (our_index(index) == 0 || has_virtual_part(table->key_info[index])) return condition;
   pushed_idx_cond = condition;
   pushed_idx_cond_keyno = index;
-  in_range_check_pushed_down = true;
+  in_range_check_pushed_down = !lacks_values(table->key_info[index]);
   return nullptr;
 }
 
@@ -241,7 +264,7 @@ int ha_rocksdb::rnd_pos(uchar* record, uchar* position) noexcept {
 
 void ha_rocksdb::position(const uchar* record) noexcept {
   // An entry has the key's bytes, but not always the columns that they were made of.
-  if (opened().has_hidden_key() || checks_filter_) {
+  if (opened().has_hidden_key() || checks_filter_ || cursor_->reads_entries_only()) {
     write_position(cursor_->primary_key(), ref);
     return;
   }
@@ -258,7 +281,8 @@ int ha_rocksdb::index_init(uint index, bool) noexcept {
     settings.lock.reset();
     settings.reads_newest = true;
   }
-  open_cursor(our_index(index), settings, keyread_enabled());
+  const bool may_skip_row = keyread_enabled() && !reads_prefixed_part(table->key_info[index]);
+  open_cursor(our_index(index), settings, may_skip_row);
   return 0;
 }
 
