@@ -9,8 +9,10 @@ from _scene import Scene
 from _statement import Comparison, Insert, Statement
 from _types import Group
 
-# Rows are visited in a determined order.
-_IN_ORDER = Comparison(numbers_rows=True)
+
+def _in_order(table: Table) -> Comparison:
+    """For statements that visit rows in a determined order."""
+    return Comparison(numbers_rows=True, names_key=not table.has_keys_of_server)
 
 
 def draw(scene: Scene) -> list[Statement]:
@@ -35,8 +37,10 @@ def _insert(scene: Scene) -> list[Statement]:
     chance = scene.chance
     table = scene.table()
     verb = chance.choice(("INSERT", "INSERT", "INSERT", "INSERT IGNORE", "REPLACE"))
+    if table.has_keys_of_server:
+        verb = chance.choice(("INSERT", "INSERT IGNORE"))
     tail = ""
-    if verb == "INSERT" and chance.random() < 0.35:
+    if verb == "INSERT" and chance.random() < 0.35 and not table.has_keys_of_server:
         tail = f" ON DUPLICATE KEY UPDATE {_on_duplicate(scene, table)}"
     if chance.random() < 0.15:
         names = [each.name for each in chance.sample(table.columns,
@@ -67,7 +71,7 @@ def _rows(scene: Scene, table: Table, verb: str, count: int, *, tail: str = "",
                  for _ in range(count))
     return [*before, Insert(verb=verb, table=table.name,
                             columns=tuple(each.name for each in columns), rows=rows, tail=tail,
-                            comparison=_IN_ORDER)]
+                            comparison=_in_order(table))]
 
 
 def _same_counter(scene: Scene, table: Table) -> list[Statement]:
@@ -118,12 +122,13 @@ def _insert_select(scene: Scene) -> list[Statement]:
         values.append(take.name if take else column.draw(chance))
     names = ", ".join(each.name for each in columns)
     verb = chance.choice(("INSERT", "INSERT IGNORE", "REPLACE"))
-    verb = "INSERT" if target.is_temporary else verb
+    verb = "INSERT" if target.is_temporary or target.has_keys_of_server else verb
     before = _same_counter(scene, target) if target.auto_increment else []
     return [*before, Statement(
         f"{verb} INTO {target.name} ({names}) SELECT {', '.join(values)} FROM {source.name}"
         f"{scene.hint(source)} WHERE {scene.conditions(source).draw()} "
-        f"ORDER BY {source.total_order()} LIMIT {chance.randint(1, 20)}")]
+        f"ORDER BY {source.total_order()} LIMIT {chance.randint(1, 20)}",
+        Comparison(names_key=not target.has_keys_of_server))]
 
 
 def _insert_many(scene: Scene) -> list[Statement]:
@@ -149,17 +154,18 @@ def _insert_many(scene: Scene) -> list[Statement]:
     return [*before, Statement(
         f"INSERT IGNORE INTO {table.name} ({', '.join(each.name for each in columns)}) "
         f"SELECT {', '.join(values)} FROM seq_1_to_{chance.choice((50, 200, 400))} ORDER BY seq",
-        _IN_ORDER)]
+        _in_order(table))]
 
 
 # ---- UPDATE
 
 
-def _assignments(scene: Scene, table: Table, columns: Sequence[Column]) -> str:
+def _assignments(scene: Scene, table: Table, columns: Sequence[Column], *,
+                 constant: bool = False) -> str:
     chance = scene.chance
     changes = []
     for column in columns:
-        kind = chance.random()
+        kind = 1.0 if constant else chance.random()
         others = [each for each in table.columns if each.type.group is column.type.group]
         if kind < 0.3 and column.type.group is Group.NUMBER:
             value = f"{column.name} {chance.choice(('+', '-'))} {chance.choice((1, 1, 2, 10))}"
@@ -180,9 +186,10 @@ def _update(scene: Scene) -> list[Statement]:
     chance = scene.chance
     table = scene.table()
     columns = chance.sample(table.writable, min(len(table.writable), chance.choice((1, 1, 2, 3))))
-    changes = _assignments(scene, table, columns)
     verb = chance.choice(("UPDATE", "UPDATE", "UPDATE", "UPDATE IGNORE"))
     where = f" WHERE {_where(scene, table)}" if chance.random() < 0.85 else ""
+    # With ORDER BY over several tables, the server assigns columns of the wrong rows.
+    changes = _assignments(scene, table, columns, constant="(SELECT " in where)
     unique = table.unique_columns()
     # Whether a value is a duplicate depends on which rows were changed before.
     needs_order = ("IGNORE" in verb or bool(table.partition) or table.is_versioned
@@ -193,7 +200,8 @@ def _update(scene: Scene) -> list[Statement]:
         if chance.random() < 0.3:
             order += f" LIMIT {chance.randint(1, 5)}"
     return [Statement(f"{verb} {table.name}{scene.hint(table)} SET {changes}{where}{order}",
-                      Comparison(numbers_rows=bool(order)))]
+                      Comparison(numbers_rows=bool(order),
+                                 names_key=not table.has_keys_of_server))]
 
 
 def _where(scene: Scene, table: Table) -> str:
@@ -223,7 +231,8 @@ def _update_join(scene: Scene) -> list[Statement]:
     column = chance.choice(columns)
     return [Statement(f"UPDATE {table.name} a JOIN {other.name} b ON a.{pair[0].name} = "
                       f"b.{pair[1].name} SET a.{column.name} = {column.draw(chance)} WHERE "
-                      f"{scene.conditions(table, 'a').draw()}", Comparison(warnings=False))]
+                      f"{scene.conditions(table, 'a').draw()}",
+                      Comparison(warnings=False, names_key=False))]
 
 
 # ---- DELETE
@@ -274,7 +283,7 @@ def _portion(scene: Scene) -> list[Statement]:
                           Comparison(warnings=False))]
     return [Statement(f"UPDATE {table.name} {portion} SET "
                       f"{_assignments(scene, table, [chance.choice(columns)])} WHERE {where}",
-                      Comparison(warnings=False))]
+                      Comparison(warnings=False, names_key=False))]
 
 
 # ---- transactions

@@ -46,6 +46,8 @@ def _error(answer: Answer) -> str:
 
 
 def _message(message: str, how: Comparison) -> str:
+    if not how.names_key and message.startswith("Duplicate entry"):
+        return "Duplicate entry"
     return message if how.numbers_rows else _ROW_NUMBER.sub("", message)
 
 

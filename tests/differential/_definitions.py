@@ -195,7 +195,7 @@ def _copy(scene: Scene) -> list[Statement]:
     # Without an order, a hidden primary key numbers the rows in the order of the plan.
     return [Statement(f"CREATE TABLE copy_of SELECT * FROM {table.name} WHERE "
                       f"{scene.conditions(table).draw()}", Comparison(warnings=False)),
-            Statement("SELECT * FROM copy_of"), Statement("CHECKSUM TABLE copy_of"),
+            Statement("SELECT * FROM copy_of"), Statement("CHECK TABLE copy_of"),
             Statement("SHOW CREATE TABLE copy_of", _ENGINE_SPECIFIC),
             Statement("DROP TABLE IF EXISTS copy_of")]
 

@@ -43,9 +43,10 @@ class Answer:
 class Side:
     """A connection to one engine's database."""
 
-    def __init__(self, server: Server, engine: str) -> None:
+    def __init__(self, server: Server, engine: str, database: str = "") -> None:
         self.engine = engine
         self._server = server
+        self._database = database or _DATABASES[engine]
         self._connection: pymysql.connections.Connection | None = None
 
     def reset(self) -> None:
@@ -54,7 +55,7 @@ class Side:
         # Values come as they are stored: without a character set for results, undecoded.
         self._connection = self._server.connect(
             use_unicode=False, conv={}, autocommit=None, read_timeout=_ANSWER_TIMEOUT)
-        name = _DATABASES[self.engine]
+        name = self._database
         for sql in (f"DROP DATABASE IF EXISTS {name}", f"CREATE DATABASE {name}", f"USE {name}",
                     f"SET default_storage_engine = {self.engine}",
                     f"SET default_tmp_storage_engine = {self.engine}",
@@ -119,6 +120,12 @@ class Pair:
         self.server = server
         self.theirs = Side(server, "InnoDB")
         self.ours = Side(server, "ROCKSDB")
+
+    def prober(self) -> Side:
+        """Another connection to our engine: what it does is in no transaction of a case."""
+        side = Side(self.server, "ROCKSDB", "db_probes")
+        side.reset()
+        return side
 
     @property
     def sides(self) -> tuple[Side, Side]:

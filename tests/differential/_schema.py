@@ -69,6 +69,7 @@ class Key:
     kind: str
     parts: list[Part]
     extra: str = ""
+    extra_part: str = ""
 
     def sql(self) -> str:
         parts = ", ".join(part.sql() for part in self.parts) + self.extra_part
@@ -76,11 +77,16 @@ class Key:
             return f"PRIMARY KEY ({parts})"
         return f"{self.kind} {self.name} ({parts}){self.extra}"
 
-    extra_part: str = ""
-
     @property
     def is_unique(self) -> bool:
         return self.kind != "KEY"
+
+    @property
+    def is_hash(self) -> bool:
+        """Whether the server keeps it unique by a hash."""
+        return self.is_unique and (
+            sum(part_bytes(part) for part in self.parts) > KEY_BYTES_MAX
+            or any(part.column.type.needs_prefix and not part.prefix for part in self.parts))
 
     @property
     def is_whole(self) -> bool:
@@ -119,6 +125,15 @@ class Table:
     @property
     def primary(self) -> Key | None:
         return next((key for key in self.keys if key.kind == "PRIMARY KEY"), None)
+
+    @property
+    def has_keys_of_server(self) -> bool:
+        """Whether the server checks one of several unique keys, and the engine the others.
+
+        Which of them a row violates first depends on who checks first.
+        """
+        unique = [key for key in self.keys if key.is_unique]
+        return len(unique) > 1 and any(key.extra_part or key.is_hash for key in unique)
 
     @property
     def auto_increment(self) -> Column | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-from _pair import Pair
+from _pair import Side
 
 # Drawn more often than the rest.
 _FAVOURITES = ("latin1_swedish_ci", "utf8mb4_general_ci", "utf8mb4_unicode_ci", "utf8mb4_bin",
@@ -30,10 +30,10 @@ _CLEAN_UP = ("DROP TABLE IF EXISTS probe", "DROP SEQUENCE IF EXISTS probe")
 class Collations:
     """The server's collations; asks once for each whether our engine indexes it."""
 
-    def __init__(self, pair: Pair) -> None:
+    def __init__(self, prober: Side) -> None:
         self.refused: Counter[str] = Counter()
-        self._pair = pair
-        self._all = sorted((name.decode(), charset.decode()) for name, charset in pair.ours.rows(
+        self._prober = prober
+        self._all = sorted((name.decode(), charset.decode()) for name, charset in prober.rows(
             "SELECT FULL_COLLATION_NAME, CHARACTER_SET_NAME "
             "FROM information_schema.COLLATION_CHARACTER_SET_APPLICABILITY "
             "WHERE CHARACTER_SET_NAME <> 'binary'"))
@@ -51,7 +51,7 @@ class Collations:
             return True
         if name not in self._can_index:
             charset = next((charset for each, charset in self._all if each == name), "utf8mb4")
-            self._can_index[name] = self._pair.ours.accepts(
+            self._can_index[name] = self._prober.accepts(
                 f"CREATE TABLE probe (c VARCHAR(9) CHARACTER SET {charset} COLLATE {name}, "
                 "KEY (c))", _CLEAN_UP)
         if not self._can_index[name]:
@@ -59,12 +59,12 @@ class Collations:
         return self._can_index[name]
 
 
-def features(pair: Pair) -> tuple[set[str], list[str]]:
+def features(prober: Side) -> tuple[set[str], list[str]]:
     """What our engine supports of what InnoDB does, and the names of the rest."""
     supported: set[str] = set()
     refused: list[str] = []
     for name, sql in _PROBES.items():
-        if pair.ours.accepts(sql, _CLEAN_UP):
+        if prober.accepts(sql, _CLEAN_UP):
             supported.add(name)
         else:
             refused.append(name)

@@ -27,7 +27,8 @@ class Comparison:
     `ordered` are columns whose values come in a determined order whatever the rest does. `equality`
     maps a column to the rule ("double" or a collation) by which another value may stand for it, as
     in GROUP BY. `warnings` is off where the number of evaluations, and so of warnings, depends on
-    the plan. `numbers_rows` is on where rows are visited in a determined order.
+    the plan. `numbers_rows` is on where rows are visited in a determined order. `names_key` is off
+    where a row may violate two keys and who looks first is not determined.
     """
 
     rows: Rows = Rows.BAG
@@ -35,6 +36,7 @@ class Comparison:
     equality: tuple[tuple[int, str], ...] = ()
     warnings: bool = True
     numbers_rows: bool = False
+    names_key: bool = True
 
 
 def _nothing() -> None:

@@ -103,9 +103,9 @@ class DifferentialTest:
                                                  environment=_TIME_ZONE)
         self._server.start()
         self._pair = Pair(self._server)
-        self._pair.reset()
-        self._collations = Collations(self._pair)
-        supported, self._refused = features(self._pair)
+        prober = self._pair.prober()
+        self._collations = Collations(prober)
+        supported, self._refused = features(prober)
         self._runner = Runner(self._pair, self._collations, supported, self.counts)
 
     def _report(self, seed: int, failure: Failure) -> None:
