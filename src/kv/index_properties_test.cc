@@ -199,9 +199,11 @@ TEST_F(IndexCollectorTest, APrefixIsCountedOnceAcrossDeletions) {
   remove(300, 1, 2);
   put(300, 1, 3);
   remove(300, 2, 1);
-  put(300, 3, 1);
+  put(300, 2, 2);
+  remove(300, 3, 1);
+  put(300, 4, 1);
   flush();
-  EXPECT_EQ(files(300)[0].distinct, (std::vector<std::uint64_t>{2, 3}));
+  EXPECT_EQ(files(300)[0].distinct, (std::vector<std::uint64_t>{3, 4}));
 }
 
 TEST_F(IndexCollectorTest, OlderVersionsOfAKeyAreNoEntries) {
