@@ -25,6 +25,11 @@ class Session final : public table::Interruption {
   txn::Transaction& transaction() { return *transaction_; }
   bool is_raised() const override;
 
+  // The server's number of the key that the last refused row violated. Partitions of a table share
+  // it: the server asks another one than refused the row.
+  void note_duplicate(uint key) { duplicate_key_ = key; }
+  uint duplicate_key() const { return duplicate_key_; }
+
   // Tells transaction and server that a statement uses the engine. May be called repeatedly.
   void register_statement();
   lock::WaitPolicy wait_policy() const;
@@ -35,6 +40,7 @@ class Session final : public table::Interruption {
  private:
   THD* const thd_;
   std::unique_ptr<txn::Transaction> transaction_;
+  uint duplicate_key_ = 0;
 };
 
 txn::IsolationLevel isolation_level_of(THD* thd);

@@ -136,7 +136,9 @@ class Runner:
 
     def _step(self, statement: Statement) -> None:
         theirs, ours = self._answers(statement)
-        known = _differences.known(statement, theirs, ours)
+        is_read_committed = any(setting.is_setting and "READ COMMITTED" in setting.sql
+                                for setting in self._done)
+        known = _differences.known(statement, theirs, ours, is_read_committed)
         if known is None:
             self._judge(statement, theirs, ours)
         elif known.ends_case:

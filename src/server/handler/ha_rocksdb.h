@@ -229,7 +229,6 @@ class ha_rocksdb final : public handler {
   bool is_point_range_ = false;   // the range read was answered by a point read
   bool delegates_range_ = false;  // the range read is the base class's
   std::string error_text_;
-  uint duplicate_key_ = 0;  // of the last HA_ERR_FOUND_DUPP_KEY, the server's number
   std::string prefix_;
   std::string lower_;
   std::string upper_;
