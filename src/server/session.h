@@ -25,22 +25,22 @@ class Session final : public table::Interruption {
   txn::Transaction& transaction() { return *transaction_; }
   bool is_raised() const override;
 
-  // The server's number of the key that the last refused row violated. Partitions of a table share
-  // it: the server asks another one than refused the row.
-  void note_duplicate(uint key) { duplicate_key_ = key; }
-  uint duplicate_key() const { return duplicate_key_; }
-
   // Tells transaction and server that a statement uses the engine. May be called repeatedly.
   void register_statement();
   lock::WaitPolicy wait_policy() const;
+
+  // The server's number of the key that the last duplicate violated. Kept here because the handler
+  // that is asked may be another partition's than the one that met it.
+  void set_duplicate_key(uint key) { duplicate_key_ = key; }
+  uint duplicate_key() const { return duplicate_key_; }
 
   // Whether what ends now is the transaction and not just a statement of it.
   bool ends_transaction(bool all) const;
 
  private:
   THD* const thd_;
-  std::unique_ptr<txn::Transaction> transaction_;
   uint duplicate_key_ = 0;
+  std::unique_ptr<txn::Transaction> transaction_;
 };
 
 txn::IsolationLevel isolation_level_of(THD* thd);

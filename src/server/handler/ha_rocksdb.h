@@ -184,7 +184,7 @@ class ha_rocksdb final : public handler {
   void reset_nulls(uchar* record) const;
   int finish_range_read(Status status, bool found);
   codec::ColumnSet wanted_columns() const;
-  bool reads_prefixed_part(const KEY& key) const;
+  bool reads_prefixed_part(uint index) const;
   void open_cursor(std::size_t index_number, const table::ReadSettings& settings,
                    bool may_skip_row);
   void mark_indexed_virtual_columns();

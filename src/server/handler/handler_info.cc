@@ -86,7 +86,7 @@ int ha_rocksdb::info(uint flags) noexcept {
                        share_->statistics->generation())) {
     show_rows_per_value();
   }
-  if ((flags & HA_STATUS_ERRKEY) != 0) errkey = session_ == nullptr ? 0 : session_->duplicate_key();
+  if ((flags & HA_STATUS_ERRKEY) != 0 && session_ != nullptr) errkey = session_->duplicate_key();
   if ((flags & HA_STATUS_AUTO) != 0) {
     stats.auto_increment_value =
         share_->translation.auto_increment.exists ? opened().state().auto_increment.next() : 0;

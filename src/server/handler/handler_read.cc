@@ -154,14 +154,20 @@ table::ReadSettings ha_rocksdb::read_settings() const {
   return settings;
 }
 
-// Partitions are merged by whole columns of the index, prefixes of which are all that entries have.
-bool ha_rocksdb::reads_prefixed_part(const KEY& key) const {
-  for (uint i = 0; i < key.user_defined_key_parts; ++i) {
-    const KEY_PART_INFO& part = key.key_part[i];
-    if ((part.key_part_flag & HA_PART_KEY_SEG) == 0) continue;
-    if (bitmap_is_set(table->read_set, part.fieldnr - 1)) return true;
-  }
-  return false;
+// Whether the server looks at a column that the index or the primary key has only a prefix of. It
+// does so even when it reads the index alone, to merge partitions, and to leave out of a union what
+// the primary key's range will give.
+bool ha_rocksdb::reads_prefixed_part(uint index) const {
+  const auto reads = [this](const KEY& key) {
+    for (uint i = 0; i < key.user_defined_key_parts; ++i) {
+      const KEY_PART_INFO& part = key.key_part[i];
+      if ((part.key_part_flag & HA_PART_KEY_SEG) == 0) continue;
+      if (bitmap_is_set(table->read_set, part.fieldnr - 1)) return true;
+    }
+    return false;
+  };
+  const uint primary = table->s->primary_key;
+  return reads(table->key_info[index]) || (primary != MAX_KEY && reads(table->key_info[primary]));
 }
 
 void ha_rocksdb::open_cursor(std::size_t index_number, const table::ReadSettings& settings,
@@ -281,7 +287,7 @@ int ha_rocksdb::index_init(uint index, bool) noexcept {
     settings.lock.reset();
     settings.reads_newest = true;
   }
-  const bool may_skip_row = keyread_enabled() && !reads_prefixed_part(table->key_info[index]);
+  const bool may_skip_row = keyread_enabled() && !reads_prefixed_part(index);
   open_cursor(our_index(index), settings, may_skip_row);
   return 0;
 }

@@ -18,10 +18,11 @@ int ha_rocksdb::note_auto_increment(const uchar* record) {
 
 void ha_rocksdb::fill_duplicate_position() {
   const std::vector<std::size_t>& numbers = share_->translation.index_numbers;
+  uint duplicate = 0;
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    if (numbers[i] != writer_->duplicate_index() || session_ == nullptr) continue;
-    session_->note_duplicate(static_cast<uint>(i));
+    if (numbers[i] == writer_->duplicate_index()) duplicate = static_cast<uint>(i);
   }
+  if (session_ != nullptr) session_->set_duplicate_key(duplicate);
   write_position(writer_->duplicate_primary_key(), dup_ref);
 }
 
