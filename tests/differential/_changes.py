@@ -292,6 +292,9 @@ def _portion(scene: Scene) -> list[Statement]:
 def transaction(scene: Scene) -> list[Statement]:
     """Begins or ends a transaction, or sets and uses savepoints."""
     chance = scene.chance
+    if any(table.is_temporary for table in scene.tables.values()):
+        # InnoDB's rollback loses rows of temporary tables.
+        return _update(scene)
     if not scene.in_transaction:
         def begun() -> None:
             scene.in_transaction, scene.savepoints = True, []

@@ -30,7 +30,7 @@ _SWITCHES = (
     "subquery_cache=off", "optimize_join_buffer_size=off", "split_materialized=off",
     "not_null_range_scan=on", "condition_pushdown_for_derived=off", "default")
 _SETTINGS = ("join_cache_level = 8", "join_cache_level = 6", "join_cache_level = 2",
-             "join_buffer_size = 1024", "join_buffer_size = DEFAULT", "mrr_buffer_size = 8192",
+             "join_buffer_size = 16384", "join_buffer_size = DEFAULT", "mrr_buffer_size = 8192",
              "mrr_buffer_size = DEFAULT", "eq_range_index_dive_limit = 1",
              "optimizer_use_condition_selectivity = 1", "max_heap_table_size = 16384",
              "use_stat_tables = NEVER", "tmp_memory_table_size = 1024",
