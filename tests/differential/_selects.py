@@ -302,8 +302,9 @@ def _prepared(scene: Scene) -> list[Statement]:
 # ---- HANDLER
 
 
-# What goes on after the end, or from a key that was not found, differs: see _differences.py.
-_POSITIONS = (("=", ""), (">=", "NEXT"), (">", "NEXT"), ("<=", "PREV"), ("<", "PREV"))
+# Where NEXT and PREV go after a key that was not found, engines decide: nothing follows these.
+_POSITIONS = ("=", ">=", ">", "<=", "<")
+
 
 def _handler(scene: Scene) -> list[Statement]:
     """Reads by position, all along one index or the table."""
@@ -330,8 +331,7 @@ def _handler(scene: Scene) -> list[Statement]:
         else:
             columns = key.columns()[:chance.randint(1, len(key.parts))]
             values = ", ".join(each.draw(chance, null=0.05) for each in columns)
-            operator, follow = chance.choice(_POSITIONS)
-            move = f"{operator} ({values})"
+            move, follow = f"{chance.choice(_POSITIONS)} ({values})", ""
         statements.append(Statement(f"HANDLER h READ{index} {move}{where}{limit}",
                                     Comparison(Rows.SEQUENCE, warnings=False)))
     return [*statements, Statement("HANDLER h CLOSE")]

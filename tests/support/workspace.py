@@ -14,6 +14,8 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import signal
+import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -61,6 +63,8 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
 def main(name: str, arguments: argparse.Namespace,
          run: Callable[[Workspace, argparse.Namespace], Tally]) -> int:
     """A test in a workspace, which stays when it fails. Prints the tally; returns the exit code."""
+    # Servers end with a test that is told to end.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         with Workspace(name, settings_of(arguments)) as work:
             tally = run(work, arguments)
