@@ -76,7 +76,8 @@ class Catalog {
   Result<TablePointer> truncate(std::string_view name);
 
   std::vector<DroppedIndex> dropped_indexes() const;
-  // To be called when an index's entries are gone.
+  // To be called when an index's entries are gone. Buffered: a crash may bring the index back, to
+  // be reclaimed once more.
   Status forget_dropped(IndexId id);
 
   // The smallest value of the counter that was never promised to anyone; zero if none was stored.

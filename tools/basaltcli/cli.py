@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import sys
+from typing import Any
 
 import click
 
@@ -14,6 +15,7 @@ from basaltcli import layout, ui
 from basaltcli.demo.command import demo
 from basaltcli.errors import BasaltError
 from basaltcli.server_commands import server
+from basaltcli.upstream.command import upstream
 
 FLAVOUR = click.option("--flavour", type=click.Choice(layout.FLAVOURS), default="release",
                        show_default=True, help="Which build.")
@@ -68,15 +70,27 @@ def build(flavour: str, tests: bool, refresh: bool) -> None:
 basalt.add_command(server)
 
 
-@basalt.command()
+class _TestCommand(click.Command):
+    """`./basalt test`, in which the word `upstream` leads to a command of its own."""
+
+    def make_context(self, info_name: str | None, args: list[str],
+                     parent: click.Context | None = None, **extra: Any) -> click.Context:
+        if args and args[0] == "upstream":
+            return upstream.make_context(f"{info_name} upstream", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
+@basalt.command(cls=_TestCommand)
 @click.option("--quick", is_flag=True, help="Only what takes seconds: no model and crash tests.")
 @click.option("--only", "only", multiple=True, metavar="STEP",
-              help="Only this step (repeatable): layers, format, unit, sql, model, crash.")
+              help="Only this step (repeatable): layers, format, unit, sql, upstream, model, ...")
 @click.option("--flavour", type=click.Choice(layout.FLAVOURS), default="dev", show_default=True,
               help="Which build to test.")
 @click.argument("cases", nargs=-1, metavar="[-- MTR-ARGUMENT...]")
 def test(quick: bool, only: tuple[str, ...], flavour: str, cases: tuple[str, ...]) -> None:
     """Run the tests; builds first.
+
+    `./basalt test upstream` runs the server's own suites on our engine: see its --help.
 
     What follows -- goes to the server's own mariadb-test-run.pl, in step sql: names of cases, or
     options such as --record or --suite=main.

@@ -46,20 +46,22 @@ def own_suites() -> list[str]:
                   if any(path.glob("*.test")) or any(path.glob("t/*.test")))
 
 
-def make_view(release: ServerRelease, flavour: str) -> Path:
-    """Makes the view; returns its mysql-test directory, in which the driver is started."""
-    view = layout.build_dir(flavour) / "mtr" / "usr"
+def make_view(release: ServerRelease, flavour: str, place: str = "mtr") -> Path:
+    """Makes the view in build/<flavour>/<place>; returns its mysql-test directory, in which the
+    driver is started.
+    """
+    view = layout.build_dir(flavour) / place / "usr"
     shutil.rmtree(view, ignore_errors=True)
     test_dir = view / "share" / "mysql" / "mysql-test"
     original = release.usr / "share" / "mysql" / "mysql-test"
-    _link_entries(release.usr, view, leave_out=("lib", "share"))
-    _link_entries(release.usr / "lib", view / "lib", leave_out=("mysql",))
+    link_entries(release.usr, view, leave_out=("lib", "share"))
+    link_entries(release.usr / "lib", view / "lib", leave_out=("mysql",))
     (view / "lib" / "mysql").mkdir()
     (view / "lib" / "mysql" / "plugin").symlink_to(layout.plugin_dir(flavour))
-    _link_entries(release.usr / "share", view / "share", leave_out=("mysql",))
-    _link_entries(original.parent, test_dir.parent, leave_out=("mysql-test",))
-    _link_entries(original, test_dir, leave_out=("suite",))
-    _link_entries(original / "suite", test_dir / "suite", leave_out=())
+    link_entries(release.usr / "share", view / "share", leave_out=("mysql",))
+    link_entries(original.parent, test_dir.parent, leave_out=("mysql-test",))
+    link_entries(original, test_dir, leave_out=("suite",))
+    link_entries(original / "suite", test_dir / "suite", leave_out=())
     for name in own_suites():
         link = test_dir / "suite" / name
         link.unlink(missing_ok=True)
@@ -71,11 +73,7 @@ def run(release: ServerRelease, flavour: str, arguments: Sequence[str] = ()) -> 
     """Runs our suites, or what `arguments` (the driver's own) say; shows its output."""
     test_dir = make_view(release, flavour)
     vardir = layout.build_dir(flavour) / "mtr" / "var"
-    command = [*server_process.command_prefix(flavour), "perl", "mariadb-test-run.pl",
-               f"--vardir={vardir}", "--force", "--retry=0", "--max-test-fail=0",
-               *_driver_options(flavour)]
-    if os.geteuid() == 0:
-        command.append("--user=root")
+    command = driver_command(flavour, vardir)
     # A case named with its suite (main.select) or a --suite is taken as it is.
     chooses = any(word.startswith("--suite") or (not word.startswith("-") and "." in word)
                   for word in arguments)
@@ -90,6 +88,16 @@ def run(release: ServerRelease, flavour: str, arguments: Sequence[str] = ()) -> 
         return _run_driver(command, test_dir)
     except OSError as error:
         raise BasaltError(f"mariadb-test-run.pl cannot be started: {error}") from error
+
+
+def driver_command(flavour: str, vardir: Path) -> list[str]:
+    """The driver and the options that every run needs."""
+    command = [*server_process.command_prefix(flavour), "perl", "mariadb-test-run.pl",
+               f"--vardir={vardir}", "--force", "--retry=0", "--max-test-fail=0",
+               *_driver_options(flavour)]
+    if os.geteuid() == 0:
+        command.append("--user=root")
+    return command
 
 
 def _driver_options(flavour: str) -> list[str]:
@@ -128,7 +136,7 @@ def _run_driver(command: Sequence[str], test_dir: Path) -> MtrResult:
     return result
 
 
-def _link_entries(source: Path, target: Path, leave_out: Sequence[str]) -> None:
+def link_entries(source: Path, target: Path, leave_out: Sequence[str]) -> None:
     """A real directory `target` whose entries are links to those of `source`."""
     target.mkdir(parents=True)
     for entry in source.iterdir():

@@ -18,6 +18,7 @@ from rich.table import Table
 from basaltcli import build, layout, locking, machine, mtr, process, ui
 from basaltcli.errors import BasaltError
 from basaltcli.server_release import ServerRelease
+from basaltcli.upstream import command as upstream
 
 _SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed$")
 
@@ -173,6 +174,14 @@ def _sql(context: Context) -> Outcome:
     return outcome
 
 
+def _upstream(context: Context) -> Outcome:
+    """A few cases of the server's own suites; ./basalt test upstream runs them all."""
+    assert context.release is not None
+    words = upstream.quick_cases()
+    as_listed, surprises = upstream.run(context.release, context.flavour, words)
+    return Outcome(as_listed, surprises)
+
+
 def _scripts(folder: str, pattern: str) -> Callable[[Context], Outcome]:
     """A step that runs Python scripts; names beginning with _ are helpers.
 
@@ -247,6 +256,8 @@ STEPS = (
          is_quick=True),
     Step("unit", "Unit tests", _unit, needs_build=True, is_quick=True),
     Step("sql", "SQL tests", _sql, needs_build=True, is_quick=True),
+    Step("upstream", "Cases of the server's own suites", _upstream, needs_build=True,
+         is_quick=False),
     Step("model", "Model tests", _scripts("tests/model", "run*.py"), needs_build=True,
          is_quick=False),
     Step("differential", "Differential tests", _scripts("tests/differential", "run.py"),
