@@ -3,8 +3,8 @@
 
 mariadb-test-run.pl starts it for every case instead of mariadb-test. It asks all servers of the
 case for Rocksdb_newest_id before and after, and appends one line of JSON to $BASALT_OBSERVATIONS.
-The id grows with every table made in our engine and outlives restarts, so it is a proof. Everything else
-that mariadb-test is used for goes through unchanged.
+The id grows with every table made in our engine and outlives restarts, so it is a proof. Everything
+else that mariadb-test is used for goes through unchanged.
 """
 
 from __future__ import annotations
