@@ -6,9 +6,11 @@
 #include <limits>
 #include <mutex>
 #include <string>
+#include <unordered_map>
+#include <utility>
 
 #include "base/assert.h"
-#include "lock/internal/shard.h"
+#include "lock/internal/lock_table.h"
 #include "lock/internal/slot.h"
 #include "lock/internal/wait_graph.h"
 
@@ -44,24 +46,53 @@ Status failure_of(bool is_victim, WaitSignal::Wake wake, const WaitPolicy& polic
 LockManager::LockManager(Options options, WaitObserver* observer)
     : observer_(observer),
       deadlock_detect_(options.deadlock_detect),
-      shards_(std::make_unique<const ShardTable>(options.shards)),
-      graph_(std::make_unique<WaitGraph>(*shards_)) {}
+      table_(std::make_unique<LockTable>(options.shards)),
+      graph_(std::make_unique<WaitGraph>(*table_, observer)) {}
 
 LockManager::~LockManager() {
-  for (std::size_t i = 0; i < shards_->size(); ++i) BASALT_ASSERT((*shards_)[i].slot_count() == 0);
+  for (std::size_t i = 0; i < table_->keys.size(); ++i) {
+    BASALT_ASSERT(table_->keys[i].slot_count() == 0);
+  }
+  BASALT_ASSERT(table_->ranges.is_empty());
 }
 
 Status LockManager::lock(LockOwner& owner, std::string_view key, LockMode mode,
                          const WaitPolicy& policy, bool* newly_acquired) {
   BASALT_ASSERT(key.size() <= std::numeric_limits<std::uint32_t>::max());
   if (newly_acquired != nullptr) *newly_acquired = false;
+  Deadline deadline{};
+  while (true) {
+    Attempt attempt = Attempt::kHeld;
+    BASALT_TRY(lock_once(owner, key, mode, policy, deadline, attempt));
+    if (attempt != Attempt::kRangeBlocks) {
+      if (attempt != Attempt::kNew) return Status::ok();
+      if (newly_acquired != nullptr) *newly_acquired = true;
+      if (owner.held_count() > owner.most_keys_) [[unlikely]]
+        escalate(owner);
+      return Status::ok();
+    }
+    BASALT_TRY(wait_for_ranges(owner, key, SlotKind::kKeyInRange, mode, policy, deadline));
+  }
+}
+
+// A range that locks keys is looked for under the key's latch. Escalation adds its range before it
+// goes through the latches: it sees this slot, or this sees its range.
+Status LockManager::lock_once(LockOwner& owner, std::string_view key, LockMode mode,
+                              const WaitPolicy& policy, Deadline& deadline, Attempt& attempt) {
   const std::uint32_t hash = ShardTable::hash_of(key);
-  Shard& shard = shards_->shard_of(hash);
+  Shard& shard = table_->keys.shard_of(hash);
   std::unique_lock latch(shard.latch);
   const Shard::Place place = shard.find_place(owner, hash, key, mode);
   Slot* slot = place.own;
   const bool is_new = slot == nullptr;
   if (!is_new && slot->mode >= mode) return Status::ok();
+  if (table_->ranges.locks_keys()) [[unlikely]] {
+    if (table_->ranges.covers(owner, key, mode)) return Status::ok();
+    if (table_->ranges.is_lock_blocked(owner, key, mode)) {
+      attempt = Attempt::kRangeBlocks;
+      return Status::ok();
+    }
+  }
 
   if (!place.is_blocked) {
     if (is_new) {
@@ -81,73 +112,105 @@ Status LockManager::lock(LockOwner& owner, std::string_view key, LockMode mode,
       shard.begin_upgrade(*slot);
     }
     latch.unlock();
-    Status status = wait(owner, shard, *slot, policy);
+    Status status = wait(owner, *slot, policy, deadline);
     if (!status.is_ok()) {
       if (is_new) owner.free_slot(slot);
       return status;
     }
   }
-  if (is_new) {
-    owner.add_held(slot);  // only the owner's thread looks at this list: with or without the latch
-    if (newly_acquired != nullptr) *newly_acquired = true;
-  }
+  attempt = is_new ? Attempt::kNew : Attempt::kUpgraded;
+  if (is_new) owner.add_held(slot);  // the owner's thread's list: with or without the latch
   return Status::ok();
 }
 
 // What happened is decided by the slot's state under the latch, whatever woke the thread: a lock
 // granted at the moment of a timeout or an interrupt is held, and everything else is out of the
-// queue.
-Status LockManager::wait(LockOwner& owner, Shard& shard, Slot& slot, const WaitPolicy& policy) {
-  const Clock::time_point deadline = deadline_of(policy);
+// queue. `deadline` is set by the first of several waits.
+Status LockManager::wait(LockOwner& owner, Slot& slot, const WaitPolicy& policy,
+                         Deadline& deadline) {
+  if (deadline == Deadline{}) deadline = deadline_of(policy);
   if (observer_ != nullptr) observer_->wait_begins(owner);
   graph_->begin_wait(owner, slot, deadlock_detect_.load());
   std::vector<const LockOwner*> reported;
   WaitSignal::Wake wake;
   do {
-    report_blockers(shard, slot, reported);
+    report_blockers(slot, reported);
     wake = owner.signal_.wait_until(deadline);
   } while (wake == WaitSignal::Wake::kQueueChanged);
   const bool is_victim = graph_->end_wait(owner);
   bool is_granted = false;
   if (!is_victim) {
-    const std::lock_guard latch(shard.latch);
+    const std::lock_guard latch(table_->latch_of(slot));
     is_granted = !slot.is_waiting();
-    if (!is_granted) shard.cancel_wait(slot);
+    if (!is_granted) table_->cancel_wait(slot);
   }
   if (observer_ != nullptr) observer_->wait_ends(owner);
   return is_granted ? Status::ok() : failure_of(is_victim, wake, policy);
 }
 
-void LockManager::report_blockers(const Shard& shard, const Slot& slot,
-                                  std::vector<const LockOwner*>& reported) {
+Status LockManager::wait_for_ranges(LockOwner& owner, std::string_view key, SlotKind kind,
+                                    LockMode mode, const WaitPolicy& policy, Deadline& deadline) {
+  if (!policy.may_wait || policy.timeout_ms <= 0) return not_granted_in(0);
+  if (owner.signal_.is_interrupted()) return interrupted();
+  owner.signal_.prepare();
+  Slot* const slot = owner.new_slot(0, key, mode, SlotState::kWaiting);
+  slot->kind = kind;
+  Status status;
+  if (table_->ranges.enqueue(*slot)) status = wait(owner, *slot, policy, deadline);
+  owner.free_slot(slot);
+  return status;
+}
+
+void LockManager::lock_gap(LockOwner& owner, std::string_view lower, std::string_view upper) {
+  table_->ranges.add(owner, RangeMode::kGap, lower, upper);
+}
+
+bool LockManager::is_insert_blocked(const LockOwner& owner, std::string_view key) const {
+  return table_->ranges.is_insert_blocked(owner, key);
+}
+
+Status LockManager::await_insert(LockOwner& owner, std::string_view key,
+                                 const WaitPolicy& policy) {
+  if (!is_insert_blocked(owner, key)) return Status::ok();
+  Deadline deadline{};
+  return wait_for_ranges(owner, key, SlotKind::kInsert, LockMode::kExclusive, policy, deadline);
+}
+
+void LockManager::report_blockers(const Slot& slot, std::vector<const LockOwner*>& reported) {
   if (observer_ == nullptr) return;
-  const std::lock_guard latch(shard.latch);
+  const std::lock_guard latch(table_->latch_of(slot));
   if (!slot.is_waiting()) return;
   const auto known = static_cast<std::ptrdiff_t>(reported.size());
-  shard.for_each_blocker(slot, [&](Slot& blocker) {
+  table_->for_each_blocker(slot, [&](LockOwner& blocker, bool) {
     const auto end = reported.begin() + known;
-    if (std::find(reported.begin(), end, blocker.owner) != end) return;
-    reported.push_back(blocker.owner);
-    observer_->waits_for(*slot.owner, *blocker.owner);
+    if (std::find(reported.begin(), end, &blocker) != end) return;
+    reported.push_back(&blocker);
+    observer_->waits_for(*slot.owner, blocker);
   });
 }
 
 bool LockManager::holds(const LockOwner& owner, std::string_view key, LockMode at_least) const {
   const std::uint32_t hash = ShardTable::hash_of(key);
-  const Shard& shard = shards_->shard_of(hash);
-  const std::lock_guard latch(shard.latch);
-  const Slot* const slot = shard.find(owner, hash, key);
-  return slot != nullptr && slot->is_granted() && slot->mode >= at_least;
+  const Shard& shard = table_->keys.shard_of(hash);
+  {
+    const std::lock_guard latch(shard.latch);
+    const Slot* const slot = shard.find(owner, hash, key);
+    if (slot != nullptr && slot->is_granted() && slot->mode >= at_least) return true;
+  }
+  return table_->ranges.covers(owner, key, at_least);
 }
 
 void LockManager::unlock(LockOwner& owner, std::string_view key) {
   const std::uint32_t hash = ShardTable::hash_of(key);
-  Shard& shard = shards_->shard_of(hash);
+  Shard& shard = table_->keys.shard_of(hash);
   Slot* slot;
   {
     const std::lock_guard latch(shard.latch);
     slot = shard.find(owner, hash, key);
-    BASALT_ASSERT(slot != nullptr);
+    if (slot == nullptr) {
+      BASALT_ASSERT(slot != nullptr || table_->ranges.covers(owner, key, LockMode::kShared));
+      return;
+    }
     shard.remove(*slot);
   }
   owner.remove_held(slot);
@@ -158,7 +221,7 @@ void LockManager::release_all(LockOwner& owner) {
   std::size_t released = 0;
   for (Slot* slot = owner.newest_held_; slot != nullptr; ++released) {
     Slot* const next = slot->owner_next;
-    Shard& shard = shards_->shard_of(*slot);
+    Shard& shard = table_->keys.shard_of(*slot);
     {
       const std::lock_guard latch(shard.latch);
       shard.remove(*slot);
@@ -167,10 +230,90 @@ void LockManager::release_all(LockOwner& owner) {
     slot = next;
   }
   BASALT_ASSERT(released == owner.held_count());
+  if (!owner.ranges_.empty()) table_->ranges.remove_all(owner);
   owner.newest_held_ = nullptr;
+  owner.escalates_at_ = 0;
   owner.held_.store(0, LockOwner::kRelaxed);
   owner.changed_rows_.store(0, LockOwner::kRelaxed);
   owner.pool_.reset();
+}
+
+// ---- escalation
+
+bool LockManager::is_locked_by_others(const LockOwner& owner, std::string_view lower,
+                                      std::string_view upper, RangeMode mode) const {
+  bool is_locked = false;
+  for (std::size_t i = 0; i < table_->keys.size() && !is_locked; ++i) {
+    const Shard& shard = table_->keys[i];
+    const std::lock_guard latch(shard.latch);
+    shard.for_each([&](const Slot& slot) {
+      is_locked |= slot.owner != &owner && slot.is_granted() && conflicts(slot.mode, mode) &&
+                   slot.key() >= lower && slot.key() < upper;
+    });
+  }
+  return is_locked;
+}
+
+// The walks over all of the owner's slots and over the whole table are paid for by the many locks
+// since the last attempt.
+void LockManager::escalate(LockOwner& owner) {
+  if (owner.held_count() < owner.escalates_at_) return;
+  struct Keys {
+    std::size_t count = 0;
+    LockMode mode = LockMode::kShared;
+    std::string_view first;
+    std::string_view last;
+  };
+  std::unordered_map<std::uint32_t, Keys> spaces;
+  for (const Slot* slot = owner.newest_held_; slot != nullptr; slot = slot->owner_next) {
+    Keys& keys = spaces[space_of(slot->key())];
+    if (keys.count == 0 || slot->key() < keys.first) keys.first = slot->key();
+    if (keys.count == 0 || slot->key() > keys.last) keys.last = slot->key();
+    keys.mode = std::max(keys.mode, slot->mode);
+    ++keys.count;
+  }
+  const auto [space, keys] = *std::max_element(
+      spaces.begin(), spaces.end(),
+      [](const auto& left, const auto& right) { return left.second.count < right.second.count; });
+  const RangeMode mode =
+      keys.mode == LockMode::kShared ? RangeMode::kShared : RangeMode::kExclusive;
+  std::string lower(keys.first);
+  std::string upper = std::string(keys.last) + '\0';
+
+  RangeTable& ranges = table_->ranges;
+  IntervalSet before = ranges.ranges_of(owner, mode, space);
+  // One range with the earlier ones: a scan that goes on does not leave a trail of them.
+  before.for_each([&](const std::string& first, const std::string& end) {
+    lower = std::min(lower, first);
+    upper = std::max(upper, end);
+  });
+  ranges.add(owner, mode, lower, upper);
+  if (is_locked_by_others(owner, lower, upper, mode)) {
+    ranges.take_back(owner, mode, space, std::move(before));
+    owner.escalates_at_ = 2 * owner.held_count();
+    return;
+  }
+  for (Slot* slot = owner.newest_held_; slot != nullptr;) {
+    Slot* const next = slot->owner_next;
+    if (space_of(slot->key()) == space) drop_if_alone(owner, *slot);
+    slot = next;
+  }
+  owner.escalates_at_ = owner.held_count() + owner.most_keys_;
+}
+
+// A slot that others wait behind stays: they would be granted the key if it went.
+void LockManager::drop_if_alone(LockOwner& owner, Slot& slot) {
+  Shard& shard = table_->keys.shard_of(slot);
+  {
+    const std::lock_guard latch(shard.latch);
+    bool is_alone = true;
+    shard.for_each_in_queue(slot, [&](const Slot&, bool) { is_alone = false; });
+    if (!is_alone) return;
+    shard.remove(slot);
+  }
+  owner.remove_held(&slot);
+  owner.free_slot(&slot);
+  owner.add_weight(1);  // as heavy as before
 }
 
 void LockManager::interrupt(LockOwner& owner) { owner.signal_.interrupt(); }
@@ -179,8 +322,8 @@ void LockManager::clear_interrupt(LockOwner& owner) { owner.signal_.clear_interr
 
 std::vector<LockInfo> LockManager::snapshot() const {
   std::vector<LockInfo> result;
-  for (std::size_t i = 0; i < shards_->size(); ++i) {
-    const Shard& shard = (*shards_)[i];
+  for (std::size_t i = 0; i < table_->keys.size(); ++i) {
+    const Shard& shard = table_->keys[i];
     const std::lock_guard latch(shard.latch);
     shard.for_each([&](const Slot& slot) {
       const std::uint64_t id = slot.owner->id();
@@ -190,6 +333,21 @@ std::vector<LockInfo> LockManager::snapshot() const {
       }
     });
   }
+  table_->ranges.for_each([](const auto&...) {},
+                          [&](const Slot& slot) {
+                            result.push_back({slot.owner->id(), std::string(slot.key()), slot.mode,
+                                              false, slot.kind == SlotKind::kInsert});
+                          });
+  return result;
+}
+
+std::vector<RangeInfo> LockManager::range_snapshot() const {
+  std::vector<RangeInfo> result;
+  table_->ranges.for_each(
+      [&](const LockOwner& owner, RangeMode mode, const auto& lower, const auto& upper) {
+        result.push_back({owner.id(), mode, lower, upper});
+      },
+      [](const Slot&) {});
   return result;
 }
 

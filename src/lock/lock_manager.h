@@ -1,5 +1,6 @@
 #pragma once
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -12,10 +13,18 @@
 #include "lock/lock_owner.h"
 #include "lock/lock_report.h"
 
-// Shared and exclusive locks on keys.
+// Shared and exclusive locks on keys, and locks on ranges of keys.
 //
 // Purpose     Decide who may go on, who waits, for how long, and who has to give up. Keys are
-//             opaque byte strings; nothing is stored about a key that nobody locks or waits for.
+//             opaque byte strings, in spaces (indexes) that their first four bytes name; nothing is
+//             stored about a key that nobody locks or waits for.
+// Ranges      Keep others from inserting keys (gap locks), see RangeMode. They conflict with
+//             inserts, never with each other, so a range is granted at once; whoever wants to
+//             insert asks await_insert() or is_insert_blocked() first. That nothing is inserted
+//             between the question and the insert is for the caller to ensure.
+// Escalation  An owner that has locked more than LockOwner::set_most_keys() keys gets a range over
+//             the keys of one space in place of their locks, if nobody else has locked a key there;
+//             if somebody has, its locks stay single ones.
 // Fairness    Requests for one key are granted in the order of arrival. A shared request does not
 //             overtake a waiting exclusive one. An upgrade (kShared held, kExclusive wanted) goes
 //             before all requests that hold nothing of the key.
@@ -31,8 +40,8 @@
 // Must not    know transactions, RocksDB or the server.
 namespace basalt::lock {
 
-class Shard;
-class ShardTable;
+enum class SlotKind : std::uint8_t;
+struct LockTable;
 class WaitGraph;
 
 struct WaitPolicy {
@@ -56,6 +65,10 @@ class WaitObserver {
   // A latch is held so that `holder` cannot go away: the call must be short, and of the lock
   // manager it may call interrupt() and clear_interrupt() only.
   virtual void waits_for(LockOwner& waiter, LockOwner& holder) = 0;
+
+  // Of two members of a deadlock: above 0 if the first should rather be the victim, below 0 if the
+  // second, 0 if their weights may decide. Comes from any thread, with the wait graph's mutex held.
+  virtual int prefers_victim(LockOwner&, LockOwner&) { return 0; }
 };
 
 class LockManager {
@@ -84,10 +97,21 @@ class LockManager {
   Status lock(LockOwner& owner, std::string_view key, LockMode mode, const WaitPolicy& policy,
               bool* newly_acquired = nullptr);
 
+  // Locks all keys in [lower, upper), which is not empty and lies in one space. Does not wait and
+  // does not look at locks of keys: others' single locks in the range stay. Held until
+  // release_all().
+  void lock_gap(LockOwner& owner, std::string_view lower, std::string_view upper);
+  // Whether a range of another owner holds the key: inserting it has to wait.
+  bool is_insert_blocked(const LockOwner& owner, std::string_view key) const;
+  // Waits until is_insert_blocked() is false; fails as lock() does. Others may lock ranges again at
+  // any time after that.
+  Status await_insert(LockOwner& owner, std::string_view key, const WaitPolicy& policy);
+
   // Whether the owner holds `at_least` that mode on the key.
   bool holds(const LockOwner& owner, std::string_view key, LockMode at_least) const;
 
-  // Gives up one lock, in whatever mode it is held. It must be held.
+  // Gives up one lock, in whatever mode it is held. It must be held. A key that escalation has made
+  // part of a range stays locked.
   void unlock(LockOwner& owner, std::string_view key);
 
   // Gives up all locks and forgets the owner's weight. Linear in their number.
@@ -106,18 +130,29 @@ class LockManager {
   // Every lock and every waiting request: consistent within a shard, not between shards. Those of
   // one key are neighbours, in the order in which they are or will be granted.
   std::vector<LockInfo> snapshot() const;
+  std::vector<RangeInfo> range_snapshot() const;
   std::optional<DeadlockInfo> last_deadlock() const;
   // Deadlocks found since the manager was made.
   std::uint64_t deadlock_count() const;
 
  private:
-  Status wait(LockOwner& owner, Shard& shard, Slot& slot, const WaitPolicy& policy);
-  void report_blockers(const Shard& shard, const Slot& slot,
-                       std::vector<const LockOwner*>& reported);
+  using Deadline = std::chrono::steady_clock::time_point;
+  enum class Attempt : std::uint8_t { kHeld, kNew, kUpgraded, kRangeBlocks };
+
+  Status wait(LockOwner& owner, Slot& slot, const WaitPolicy& policy, Deadline& deadline);
+  Status wait_for_ranges(LockOwner& owner, std::string_view key, SlotKind kind, LockMode mode,
+                         const WaitPolicy& policy, Deadline& deadline);
+  Status lock_once(LockOwner& owner, std::string_view key, LockMode mode, const WaitPolicy& policy,
+                   Deadline& deadline, Attempt& attempt);
+  void report_blockers(const Slot& slot, std::vector<const LockOwner*>& reported);
+  void escalate(LockOwner& owner);
+  void drop_if_alone(LockOwner& owner, Slot& slot);
+  bool is_locked_by_others(const LockOwner& owner, std::string_view lower, std::string_view upper,
+                           RangeMode mode) const;
 
   WaitObserver* const observer_;
   std::atomic<bool> deadlock_detect_;
-  const std::unique_ptr<const ShardTable> shards_;
+  const std::unique_ptr<LockTable> table_;
   const std::unique_ptr<WaitGraph> graph_;
 };
 

@@ -4,12 +4,15 @@
 #include <new>
 
 #include "base/assert.h"
+#include "lock/internal/range_table.h"
 #include "lock/internal/slot.h"
 
 namespace basalt::lock {
 
+LockOwner::LockOwner(std::uint64_t id, void* user) : id_(id), user_(user) {}
+
 LockOwner::~LockOwner() {
-  BASALT_ASSERT(held_count() == 0 && newest_held_ == nullptr);
+  BASALT_ASSERT(held_count() == 0 && newest_held_ == nullptr && ranges_.empty());
   BASALT_ASSERT(node_.waits_in == nullptr);
 }
 

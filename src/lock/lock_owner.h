@@ -2,7 +2,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string_view>
+#include <vector>
 
 #include "lock/lock_mode.h"
 #include "lock/slot_pool.h"
@@ -16,12 +18,15 @@
 //             LockManager::interrupt() may come from any thread while the owner lives.
 namespace basalt::lock {
 
+struct RangeHolding;
 struct Slot;
 enum class SlotState : std::uint8_t;
 
 class LockOwner {
  public:
-  explicit LockOwner(std::uint64_t id, void* user = nullptr) : id_(id), user_(user) {}
+  static constexpr std::size_t kMostKeys = std::size_t{1} << 20;
+
+  explicit LockOwner(std::uint64_t id, void* user = nullptr);
   ~LockOwner();
   LockOwner(const LockOwner&) = delete;
   LockOwner& operator=(const LockOwner&) = delete;
@@ -36,13 +41,16 @@ class LockOwner {
   // Counts `n` changed rows. Of the members of a deadlock the one with the smallest weight()
   // has to give up. release_all() resets the count.
   void add_weight(std::uint64_t n) { add(changed_rows_, n); }
-  // Changed rows + locks held. Any thread; exact in the owner's.
+  // Changed rows + keys locked. Any thread; exact in the owner's.
   std::uint64_t weight() const { return changed_rows_.load(kRelaxed) + held_.load(kRelaxed); }
-  // Any thread; exact in the owner's.
+  // With more locked keys than this the manager tries to lock ranges instead.
+  void set_most_keys(std::size_t count) { most_keys_ = count; }
+  // Locked keys, without ranges. Any thread; exact in the owner's.
   std::size_t held_count() const { return held_.load(kRelaxed); }
 
  private:
   friend class LockManager;
+  friend class RangeTable;
   friend class Shard;
   friend class WaitGraph;
 
@@ -75,6 +83,10 @@ class LockOwner {
   std::atomic<std::size_t> held_ = 0;
   Slot* newest_held_ = nullptr;
   SlotPool pool_;
+  std::size_t most_keys_ = kMostKeys;
+  std::size_t escalates_at_ = 0;  // not before so many keys are locked, after a failed attempt
+  std::vector<std::unique_ptr<RangeHolding>> ranges_;  // changed under the latch of their shard
+  std::vector<std::unique_ptr<RangeHolding>> spare_ranges_;
   WaitSignal signal_;
   Node node_;
 };

@@ -15,6 +15,16 @@ struct LockInfo {
   std::string key;
   LockMode mode;
   bool granted;
+  // A request that waits for ranges which hold the key, to insert it.
+  bool is_insert = false;
+};
+
+// A locked range [lower, upper).
+struct RangeInfo {
+  std::uint64_t owner_id;
+  RangeMode mode;
+  std::string lower;
+  std::string upper;
 };
 
 struct DeadlockInfo {

@@ -7,20 +7,27 @@
 #include "lock/lock_mode.h"
 #include "lock/slot_pool.h"
 
-// One owner's request or lock on one key; the key's bytes follow the struct.
+// One owner's request or lock on one key, or its request that waits for ranges of others; the
+// key's bytes follow the struct.
 //
 // Ownership   Memory of its owner's pool, made and freed by the owner's thread.
 // Threads     `owner_next`, `owner_prev`: the owner's thread. `chain_next`, `mode`, `state`: the
-//             latch of the shard the hash belongs to. The rest never changes.
+//             latch of the shard that the slot is in. The rest never changes once it is there.
 namespace basalt::lock {
 
 class LockOwner;
 
 enum class SlotState : std::uint8_t {
   kWaiting,    // in the queue, `mode` asked for
-  kGranted,    // in the queue, `mode` held
+  kGranted,    // in the queue, `mode` held; of a request for ranges: nothing blocks it any more
   kUpgrading,  // in the queue, kShared held, kExclusive asked for
   kCancelled,  // out of the queue without having been granted
+};
+
+enum class SlotKind : std::uint8_t {
+  kKey,         // in the queue of its key
+  kInsert,      // waits until the key may be inserted into the ranges that hold it
+  kKeyInRange,  // waits until the ranges that hold the key allow to lock it in `mode`
 };
 
 struct Slot {
@@ -32,6 +39,7 @@ struct Slot {
   const std::uint32_t key_size;
   LockMode mode;
   SlotState state;
+  SlotKind kind = SlotKind::kKey;
 
   std::string_view key() const { return {reinterpret_cast<const char*>(this + 1), key_size}; }
   bool is_granted() const { return state == SlotState::kGranted || state == SlotState::kUpgrading; }
@@ -42,6 +50,10 @@ struct Slot {
   // Whether two slots of one shard are about the same key, and so in the same queue.
   bool is_for(std::uint32_t other_hash, std::string_view other_key) const {
     return hash == other_hash && key() == other_key;
+  }
+  // Whether a range of another owner that holds the key blocks this request for ranges.
+  bool is_blocked_by(RangeMode range) const {
+    return kind == SlotKind::kInsert || conflicts(mode, range);
   }
 
   // Memory of a slot with its key.

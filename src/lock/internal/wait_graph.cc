@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "lock/lock_manager.h"
 
 namespace basalt::lock {
 
@@ -59,8 +60,7 @@ bool WaitGraph::find_cycle(LockOwner& start) {
 // exclusive one leads further, and a search walks a long queue a few times, not once per request.
 bool WaitGraph::visit_blockers(LockOwner& at, const LockOwner& start) {
   const Slot& slot = *at.node_.waits_in;
-  const Shard& shard = shards_.shard_of(slot);
-  const std::lock_guard latch(shard.latch);
+  const std::lock_guard latch(table_.latch_of(slot));
   if (!slot.is_waiting()) return false;
   const auto add = [&](LockOwner& owner) {
     if (owner.node_.visited_in == search_) return;
@@ -70,12 +70,11 @@ bool WaitGraph::visit_blockers(LockOwner& at, const LockOwner& start) {
   };
   bool is_start_found = false;
   LockOwner* last_waiting = nullptr;
-  shard.for_each_blocker(slot, [&](Slot& blocker) {
-    LockOwner& owner = *blocker.owner;
+  table_.for_each_blocker(slot, [&](LockOwner& owner, bool only_waits) {
     is_start_found |= &owner == &start;
     // An owner that is not enrolled runs, or will search for itself.
     if (owner.node_.waits_in == nullptr) return;
-    if (blocker.state == SlotState::kWaiting) {
+    if (only_waits) {
       last_waiting = &owner;
     } else {
       add(owner);
@@ -86,20 +85,25 @@ bool WaitGraph::visit_blockers(LockOwner& at, const LockOwner& start) {
   return is_start_found;
 }
 
-// cycle_ begins with the requester, so it is the one if weights are equal.
+// cycle_ begins with the requester, so it is the one if nobody is preferred and weights are equal.
 LockOwner& WaitGraph::choose_victim() const {
-  return **std::min_element(cycle_.begin(), cycle_.end(), [](auto* left, auto* right) {
-    return left->weight() < right->weight();
-  });
+  LockOwner* victim = cycle_.front();
+  for (LockOwner* member : cycle_) {
+    int preference = 0;
+    if (observer_ != nullptr) preference = observer_->prefers_victim(*member, *victim);
+    if (preference > 0 || (preference == 0 && member->weight() < victim->weight())) {
+      victim = member;
+    }
+  }
+  return *victim;
 }
 
 void WaitGraph::doom(LockOwner& victim) {
   Slot& slot = *victim.node_.waits_in;
-  Shard& shard = shards_.shard_of(slot);
   victim.node_.waits_in = nullptr;
   victim.node_.is_victim = true;
-  const std::lock_guard latch(shard.latch);
-  shard.cancel_wait(slot);
+  const std::lock_guard latch(table_.latch_of(slot));
+  table_.cancel_wait(slot);
   victim.signal_.decide();
 }
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "lock/internal/shard.h"
+#include "lock/internal/lock_table.h"
 #include "lock/internal/slot.h"
 #include "lock/lock_owner.h"
 #include "lock/lock_report.h"
@@ -13,9 +13,8 @@
 // Finds deadlocks at the moment they arise.
 //
 // Structure   Nodes are the owners inside a wait: enrolled by begin_wait() after their request is
-// in
-//             its queue, and taken out by end_wait() before it leaves the queue. Edges are not
-//             stored; they are read from the queues (Shard::for_each_blocker).
+//             in its queue, and taken out by end_wait() before it leaves the queue. Edges are not
+//             stored; they are read from the queues (LockTable::for_each_blocker).
 // Complete    A cycle is closed by the wait that was enrolled last. By then all its requests are in
 //             their queues, so the search that belongs to that enrolment sees it.
 // Exact       While the mutex is held no enrolled owner runs, so none releases a lock or gives up a
@@ -25,9 +24,12 @@
 // Lock order  The mutex comes before the shards' latches, of which one is held at a time.
 namespace basalt::lock {
 
+class WaitObserver;
+
 class WaitGraph {
  public:
-  explicit WaitGraph(const ShardTable& shards) : shards_(shards) {}
+  // `observer` may be null.
+  WaitGraph(LockTable& table, WaitObserver* observer) : table_(table), observer_(observer) {}
 
   // `slot` is the owner's request; it was put into its queue as waiting, and may be granted
   // already. If its wait closes a cycle and `may_detect`, one member of each such cycle becomes a
@@ -46,7 +48,8 @@ class WaitGraph {
   void doom(LockOwner& victim);
   void record(const LockOwner& victim);
 
-  const ShardTable& shards_;
+  LockTable& table_;
+  WaitObserver* const observer_;
 
   std::mutex mutex_;                  // guards every LockOwner::node_ and the rest of this group
   std::uint64_t search_ = 0;          // the number of the current search

@@ -1,0 +1,177 @@
+#include "lock/internal/range_table.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+
+namespace basalt::lock {
+
+bool RangeTable::blocks(const RangeHolding& holding, const Slot& slot) {
+  if (holding.owner == slot.owner || holding.space != space_of(slot.key())) return false;
+  for (const RangeMode mode : {RangeMode::kGap, RangeMode::kShared, RangeMode::kExclusive}) {
+    if (slot.is_blocked_by(mode) && holding.of(mode).contains(slot.key())) return true;
+  }
+  return false;
+}
+
+bool RangeTable::is_blocked(const Shard& shard, const Slot& slot) {
+  return std::any_of(shard.holdings.begin(), shard.holdings.end(),
+                     [&](const RangeHolding* holding) { return blocks(*holding, slot); });
+}
+
+bool RangeTable::is_insert_blocked(const LockOwner& owner, std::string_view key) const {
+  const std::uint32_t space = space_of(key);
+  const Shard& shard = shard_of(space);
+  // The caller's own locks order this load: docs/internals/lock.md.
+  if (shard.holding_count.load(std::memory_order_acquire) == 0) return false;
+  const std::lock_guard latch(shard.latch);
+  return std::any_of(shard.holdings.begin(), shard.holdings.end(),
+                     [&](const RangeHolding* holding) {
+                       return holding->owner != &owner && holding->space == space &&
+                              std::any_of(holding->ranges.begin(), holding->ranges.end(),
+                                          [&](const auto& set) { return set.contains(key); });
+                     });
+}
+
+bool RangeTable::is_lock_blocked(const LockOwner& owner, std::string_view key,
+                                 LockMode mode) const {
+  const std::uint32_t space = space_of(key);
+  const Shard& shard = shard_of(space);
+  const std::lock_guard latch(shard.latch);
+  for (const RangeHolding* holding : shard.holdings) {
+    if (holding->owner == &owner || holding->space != space) continue;
+    for (const RangeMode range : {RangeMode::kShared, RangeMode::kExclusive}) {
+      if (conflicts(mode, range) && holding->of(range).contains(key)) return true;
+    }
+  }
+  return false;
+}
+
+bool RangeTable::covers(const LockOwner& owner, std::string_view key, LockMode at_least) const {
+  const std::uint32_t space = space_of(key);
+  for (const auto& holding : owner.ranges_) {
+    if (holding->space != space) continue;
+    // Only this thread changes them: no latch is needed to read.
+    return holding->of(RangeMode::kExclusive).contains(key) ||
+           (at_least == LockMode::kShared && holding->of(RangeMode::kShared).contains(key));
+  }
+  return false;
+}
+
+// With the shard's latch.
+RangeHolding& RangeTable::holding_of(LockOwner& owner, std::uint32_t space, Shard& shard) {
+  for (const auto& holding : owner.ranges_) {
+    if (holding->space == space) return *holding;
+  }
+  if (owner.spare_ranges_.empty()) {
+    owner.ranges_.push_back(std::make_unique<RangeHolding>());
+  } else {
+    owner.ranges_.push_back(std::move(owner.spare_ranges_.back()));
+    owner.spare_ranges_.pop_back();
+  }
+  RangeHolding& holding = *owner.ranges_.back();
+  holding.owner = &owner;
+  holding.space = space;
+  shard.holdings.push_back(&holding);
+  shard.holding_count.store(shard.holdings.size(), std::memory_order_release);
+  return holding;
+}
+
+void RangeTable::add(LockOwner& owner, RangeMode mode, std::string_view lower,
+                     std::string_view upper) {
+  const std::uint32_t space = space_of(lower);
+  Shard& shard = shard_of(space);
+  const std::lock_guard latch(shard.latch);
+  IntervalSet& set = holding_of(owner, space, shard).of(mode);
+  if (locks_keys(mode) && set.is_empty()) key_locking_.fetch_add(1, std::memory_order_seq_cst);
+  set.add(lower, upper);
+  // Whoever waits already may have come to wait for this owner as well.
+  for (Slot* slot = shard.first_waiting; slot != nullptr; slot = slot->chain_next) {
+    if (slot->owner != &owner) slot->owner->signal_.queue_changed();
+  }
+}
+
+IntervalSet RangeTable::ranges_of(const LockOwner& owner, RangeMode mode,
+                                  std::uint32_t space) const {
+  for (const auto& holding : owner.ranges_) {
+    if (holding->space == space) return holding->of(mode);
+  }
+  return {};
+}
+
+void RangeTable::take_back(LockOwner& owner, RangeMode mode, std::uint32_t space,
+                           IntervalSet before) {
+  Shard& shard = shard_of(space);
+  const std::lock_guard latch(shard.latch);
+  IntervalSet& set = holding_of(owner, space, shard).of(mode);
+  if (locks_keys(mode) && before.is_empty()) {
+    key_locking_.fetch_sub(1, std::memory_order_release);
+  }
+  set = std::move(before);
+  grant_unblocked(shard);
+}
+
+void RangeTable::remove_all(LockOwner& owner) {
+  for (auto& holding : owner.ranges_) {
+    Shard& shard = shard_of(holding->space);
+    {
+      const std::lock_guard latch(shard.latch);
+      std::erase(shard.holdings, holding.get());
+      shard.holding_count.store(shard.holdings.size(), std::memory_order_release);
+      for (const RangeMode mode : {RangeMode::kShared, RangeMode::kExclusive}) {
+        if (!holding->of(mode).is_empty()) key_locking_.fetch_sub(1, std::memory_order_release);
+      }
+      grant_unblocked(shard);
+    }
+    for (IntervalSet& set : holding->ranges) set.clear();
+    owner.spare_ranges_.push_back(std::move(holding));
+  }
+  owner.ranges_.clear();
+}
+
+bool RangeTable::enqueue(Slot& slot) {
+  BASALT_ASSERT(slot.kind != SlotKind::kKey && slot.state == SlotState::kWaiting);
+  Shard& shard = shard_of(slot.key());
+  const std::lock_guard latch(shard.latch);
+  if (!is_blocked(shard, slot)) return false;
+  Slot** end = &shard.first_waiting;
+  while (*end != nullptr) end = &(*end)->chain_next;
+  slot.chain_next = nullptr;
+  *end = &slot;
+  return true;
+}
+
+void RangeTable::cancel_wait(Slot& slot) {
+  BASALT_ASSERT(slot.is_waiting());
+  Slot** link = &shard_of(slot.key()).first_waiting;
+  while (*link != &slot) {
+    BASALT_ASSERT(*link != nullptr);
+    link = &(*link)->chain_next;
+  }
+  *link = slot.chain_next;
+  slot.state = SlotState::kCancelled;
+}
+
+void RangeTable::grant_unblocked(Shard& shard) {
+  Slot** link = &shard.first_waiting;
+  while (*link != nullptr) {
+    Slot& slot = **link;
+    if (is_blocked(shard, slot)) {
+      link = &slot.chain_next;
+      continue;
+    }
+    *link = slot.chain_next;
+    slot.state = SlotState::kGranted;
+    slot.owner->signal_.decide();
+  }
+}
+
+bool RangeTable::is_empty() const {
+  return std::all_of(shards_.begin(), shards_.end(), [](const Shard& shard) {
+    const std::lock_guard latch(shard.latch);
+    return shard.holdings.empty() && shard.first_waiting == nullptr;
+  });
+}
+
+}  // namespace basalt::lock

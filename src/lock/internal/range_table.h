@@ -1,0 +1,135 @@
+#pragma once
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include "lock/internal/slot.h"
+#include "lock/interval_set.h"
+#include "lock/lock_mode.h"
+#include "lock/lock_owner.h"
+
+// Ranges of keys that owners have locked, and the requests that wait for them.
+//
+// Structure   The first four bytes of a key are its space; a range stays within one. Spaces fall
+//             into shards. What an owner has locked in one space is one holding: an interval set a
+//             mode. A shard has the holdings of its spaces and a list of waiting requests.
+// Rule        A request waits for every other owner that holds a range with its key, in a mode that
+//             blocks it. It is granted, and leaves the list, when there is none. Requests do not
+//             hold back ranges, nor each other: as with InnoDB's insert intentions, an owner that
+//             adds ranges all the time can starve them.
+// Cost        While no range is locked in a shard, a look costs one load. A look walks the holdings
+//             of the shard.
+// Threads     Any. Each owner's holdings are changed by its own thread.
+// Lock order  A shard's latch here comes after a Shard's latch of keys, and before a WaitSignal.
+namespace basalt::lock {
+
+constexpr std::size_t kSpaceBytes = 4;
+
+// Of a key, or of a bound of a range: shorter ones are filled up with zeros.
+constexpr std::uint32_t space_of(std::string_view key) {
+  std::uint32_t space = 0;
+  for (std::size_t i = 0; i < kSpaceBytes; ++i) {
+    space = space << 8 | (i < key.size() ? static_cast<unsigned char>(key[i]) : 0U);
+  }
+  return space;
+}
+
+// The ranges of one owner in one space.
+struct RangeHolding {
+  LockOwner* owner = nullptr;
+  std::uint32_t space = 0;
+  std::array<IntervalSet, 3> ranges;  // [RangeMode]
+
+  IntervalSet& of(RangeMode mode) { return ranges[static_cast<std::size_t>(mode)]; }
+  const IntervalSet& of(RangeMode mode) const { return ranges[static_cast<std::size_t>(mode)]; }
+};
+
+class RangeTable {
+ public:
+  // ---- by the owner's thread
+
+  // [lower, upper) lies in the space of `lower`.
+  void add(LockOwner& owner, RangeMode mode, std::string_view lower, std::string_view upper);
+  // What the owner has locked of a space in a mode.
+  IntervalSet ranges_of(const LockOwner& owner, RangeMode mode, std::uint32_t space) const;
+  // Takes back what was added since ranges_of() gave `before`.
+  void take_back(LockOwner& owner, RangeMode mode, std::uint32_t space, IntervalSet before);
+  // Takes all ranges of the owner out and grants what that makes possible.
+  void remove_all(LockOwner& owner);
+  // Whether a range of the owner itself stands for its lock on the key, `at_least` in that mode.
+  bool covers(const LockOwner& owner, std::string_view key, LockMode at_least) const;
+
+  // ---- by any thread
+
+  // Whether there is any range in a mode other than kGap.
+  bool locks_keys() const { return key_locking_.load(std::memory_order_acquire) != 0; }
+  bool is_insert_blocked(const LockOwner& owner, std::string_view key) const;
+  bool is_lock_blocked(const LockOwner& owner, std::string_view key, LockMode mode) const;
+
+  // Puts a waiting request (kInsert, kKeyInRange) into the list; false if nothing blocks it.
+  bool enqueue(Slot& slot);
+
+  // ---- with latch_of(slot) held
+
+  std::mutex& latch_of(const Slot& slot) const { return shard_of(slot.key()).latch; }
+  // Takes a waiting request out of the list.
+  void cancel_wait(Slot& slot);
+  // Calls visit(LockOwner&) for every owner that the request waits for.
+  template <typename Visit>
+  void for_each_blocker(const Slot& slot, Visit visit) const {
+    for (const RangeHolding* holding : shard_of(slot.key()).holdings) {
+      if (blocks(*holding, slot)) visit(*holding->owner);
+    }
+  }
+
+  // Calls visit_range(owner, mode, lower, upper) and visit_request(slot), shard by shard, with its
+  // latch held.
+  template <typename VisitRange, typename VisitRequest>
+  void for_each(VisitRange visit_range, VisitRequest visit_request) const {
+    for (const Shard& shard : shards_) {
+      const std::lock_guard latch(shard.latch);
+      for (const RangeHolding* holding : shard.holdings) {
+        for (const RangeMode mode : {RangeMode::kGap, RangeMode::kShared, RangeMode::kExclusive}) {
+          holding->of(mode).for_each([&](const auto& lower, const auto& upper) {
+            visit_range(*holding->owner, mode, lower, upper);
+          });
+        }
+      }
+      for (const Slot* slot = shard.first_waiting; slot != nullptr; slot = slot->chain_next) {
+        visit_request(*slot);
+      }
+    }
+  }
+
+  // Whether nobody holds or waits for anything.
+  bool is_empty() const;
+
+ private:
+  // On a cache line of its own: neighbours' latches are taken by other threads.
+  struct alignas(64) Shard {
+    mutable std::mutex latch;
+    std::atomic<std::size_t> holding_count = 0;  // may be read without the latch
+    std::vector<RangeHolding*> holdings;
+    Slot* first_waiting = nullptr;
+  };
+
+  static constexpr std::size_t kShards = 64;
+  static constexpr bool locks_keys(RangeMode mode) { return mode != RangeMode::kGap; }
+
+  Shard& shard_of(std::uint32_t space) const { return shards_[space % kShards]; }
+  Shard& shard_of(std::string_view key) const { return shard_of(space_of(key)); }
+  static bool blocks(const RangeHolding& holding, const Slot& slot);
+  static bool is_blocked(const Shard& shard, const Slot& slot);
+  RangeHolding& holding_of(LockOwner& owner, std::uint32_t space, Shard& shard);
+  static void grant_unblocked(Shard& shard);
+
+  mutable std::array<Shard, kShards> shards_;
+  std::atomic<std::size_t> key_locking_ = 0;  // interval sets in use in modes other than kGap
+};
+
+}  // namespace basalt::lock
