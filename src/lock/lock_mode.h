@@ -1,7 +1,11 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 
 namespace basalt::lock {
+
+// So many bytes at the beginning of a key name its space: an index. A range lies within one.
+constexpr std::size_t kSpaceBytes = 4;
 
 // Of a lock on one key. kShared is compatible with kShared only; kExclusive with nothing. Ordered
 // by strength.

@@ -32,6 +32,7 @@ extern "C" void my_printf_error(unsigned int code, const char* format, unsigned 
 
 // Functions that the server exports without a declaration in its headers.
 extern "C" int thd_rpl_deadlock_check(MYSQL_THD waiter, MYSQL_THD holder);
+extern "C" int thd_deadlock_victim_preference(const MYSQL_THD first, const MYSQL_THD second);
 void ignore_db_dirs_append(const char* name);
 
 static_assert(MYSQL_VERSION_ID / 100 == 1011,

@@ -47,6 +47,7 @@ txn::IsolationLevel isolation_level_of(THD* thd) {
 void Session::register_statement() {
   if (!is_raised()) the_engine().locks().clear_interrupt(transaction_->lock_owner());
   transaction_->begin_statement(isolation_level_of(thd_));
+  transaction_->lock_owner().set_most_keys(max_row_locks(thd_));
   trans_register_ha(thd_, false, g_plugin->hton, 0);
   if (thd_test_options(thd_, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN)) {
     trans_register_ha(thd_, true, g_plugin->hton, 0);

@@ -100,6 +100,15 @@ MYSQL_SYSVAR_ULONG(flush_log_at_trx_commit, g_flush_log_at_trx_commit, PLUGIN_VA
 MYSQL_THDVAR_ULONG(lock_wait_timeout, PLUGIN_VAR_RQCMDARG,
                    "Seconds that a statement waits for a row lock. 0: not at all", nullptr,
                    nullptr, 50, 0, 1024UL * 1024 * 1024, 0);
+MYSQL_THDVAR_BOOL(snapshot_isolation, PLUGIN_VAR_OPCMDARG,
+                  "At REPEATABLE READ and SERIALIZABLE, a read that locks a row which others "
+                  "changed after the transaction's snapshot fails with ER_CHECKREAD and rolls the "
+                  "transaction back. Off: it gives the row as it is now",
+                  nullptr, nullptr, 0);
+MYSQL_THDVAR_ULONG(max_row_locks, PLUGIN_VAR_RQCMDARG,
+                   "With more row locks than this a transaction locks ranges of rows instead, "
+                   "where no other transaction holds one",
+                   nullptr, nullptr, 1024 * 1024, 1, 1024UL * 1024 * 1024, 0);
 MYSQL_SYSVAR_STR(create_checkpoint, g_create_checkpoint,
                  PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_MEMALLOC,
                  "Setting this to a directory that does not exist makes a consistent copy of the "
@@ -119,6 +128,8 @@ st_mysql_sys_var* g_system_variables[] = {
     MYSQL_SYSVAR(deadlock_detect),
     MYSQL_SYSVAR(flush_log_at_trx_commit),
     MYSQL_SYSVAR(lock_wait_timeout),
+    MYSQL_SYSVAR(snapshot_isolation),
+    MYSQL_SYSVAR(max_row_locks),
     MYSQL_SYSVAR(create_checkpoint),
     MYSQL_SYSVAR(remove_mariabackup_checkpoint),
     nullptr,
@@ -138,6 +149,10 @@ engine::EngineOptions options_from_variables() {
 std::int64_t lock_wait_timeout_ms(THD* thd) {
   return static_cast<std::int64_t>(THDVAR(thd, lock_wait_timeout)) * 1000;
 }
+
+bool snapshot_isolation(THD* thd) { return THDVAR(thd, snapshot_isolation) != 0; }
+
+std::size_t max_row_locks(THD* thd) { return THDVAR(thd, max_row_locks); }
 
 bool commits_are_synced() { return g_flush_log_at_trx_commit == kFlushAtCommit; }
 

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 
 #include "engine/engine_options.h"
@@ -13,6 +14,10 @@ extern st_mysql_sys_var* g_system_variables[];
 engine::EngineOptions options_from_variables();
 // How long a statement of this connection waits for one lock.
 std::int64_t lock_wait_timeout_ms(THD* thd);
+// Whether this connection's locking reads refuse rows that are newer than its snapshot.
+bool snapshot_isolation(THD* thd);
+// How many rows a transaction of this connection locks singly.
+std::size_t max_row_locks(THD* thd);
 // Whether a commit must be on disk when it returns.
 bool commits_are_synced();
 kv::Durability commit_durability();

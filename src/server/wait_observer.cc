@@ -19,4 +19,10 @@ void WaitReporter::waits_for(lock::LockOwner& waiter, lock::LockOwner& holder) {
   thd_rpl_deadlock_check(static_cast<THD*>(waiter.user()), static_cast<THD*>(holder.user()));
 }
 
+// Of two replicated transactions the one that has to commit later.
+int WaitReporter::prefers_victim(lock::LockOwner& first, lock::LockOwner& second) {
+  return -thd_deadlock_victim_preference(static_cast<THD*>(first.user()),
+                                         static_cast<THD*>(second.user()));
+}
+
 }  // namespace basalt::server

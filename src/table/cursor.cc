@@ -79,6 +79,7 @@ void Cursor::park() {
 void Cursor::close() {
   transaction_ = nullptr;
   filter_ = nullptr;
+  is_semi_consistent_ = false;
 }
 
 void Cursor::release() {
@@ -94,6 +95,8 @@ void Cursor::forget_row() {
   entry_value_.reset();
   primary_key_known_ = false;
   took_lock_ = false;
+  repeats_row_ = false;
+  must_wait_ = false;
 }
 
 void Cursor::set_filter(EntryFilter* filter, const codec::ColumnSet& columns) {
@@ -131,6 +134,11 @@ void Cursor::start(kv::KeyRange range, Direction direction) {
   rows_together_ = 1;
   // RocksDB leaves iterators with crossed bounds undefined.
   if (range_.upper < range_.lower) range_.upper = range_.lower;
+  if (settings_.lock) {
+    gap_edge_ = direction == Direction::kForward ? range_.lower : range_.upper;
+    gap_end_.clear();
+    repeats_row_ = false;
+  }
   open_iterator();
   if (direction == Direction::kForward) {
     iterator_->seek_to_first();
@@ -270,6 +278,9 @@ Status Cursor::move(Direction direction, Beyond beyond, std::uint8_t* record, bo
     // Parked, or after a point read.
     if (prefix_.empty() || beyond == Beyond::kStayInPrefix) return Status::ok();
     go_on_beyond(prefix_, direction);
+  } else if (repeats_row_ && direction == direction_) {
+    repeats_row_ = false;
+    must_wait_ = true;
   } else if (iterator_->is_valid()) {
     step(direction);
   }
@@ -288,9 +299,11 @@ void Cursor::go_on_beyond(std::string_view key, Direction direction) {
 }
 
 // Moves the valid iterator by one. An iterator over own changes that turns around must be made
-// anew: RocksDB's loses its place if the transaction wrote ahead of it.
+// anew: RocksDB's loses its place if the transaction wrote ahead of it. So must one that locks gaps,
+// for what it has locked lies behind it.
 void Cursor::step(Direction direction) {
-  if (direction != direction_ && transaction_->has_writes()) {
+  repeats_row_ = false;
+  if (direction != direction_ && (transaction_->has_writes() || settings_.lock)) {
     go_on_beyond(iterator_->key(), direction);
     return;
   }
@@ -314,6 +327,7 @@ bool Cursor::is_on_entry(Beyond beyond) const {
 Status Cursor::settle(Direction direction, Beyond beyond, std::uint8_t* record, bool& found) {
   found = false;
   while (true) {
+    if (settings_.lock) BASALT_TRY(lock_gap(direction));
     while (is_on_entry(beyond)) {
       BASALT_TRY(check_interruption());
       Settled settled = Settled::kPass;
@@ -327,11 +341,96 @@ Status Cursor::settle(Direction direction, Beyond beyond, std::uint8_t* record, 
       }
       if (settled != Settled::kPass) return Status::ok();
       step(direction);
+      if (settings_.lock) BASALT_TRY(lock_gap(direction));
     }
     BASALT_TRY(iterator_->status());
     if (iterator_->is_valid() || beyond != Beyond::kWiden || !widen(direction)) {
       return Status::ok();
     }
+  }
+}
+
+// ---- gaps
+
+// Deals with the keys between what the scan has seen and the entry it is on, or the end of its
+// range: others may not insert there any more, and what they are inserting is waited for. Moves the
+// iterator to an entry that has appeared there.
+//
+// The order matters. Once the range is locked nothing new comes; then what is open is looked at, then
+// what was committed too late for the iterator (txn::InsertRegistry). Without gap locks, at READ
+// COMMITTED, what is being inserted is waited for all the same.
+Status Cursor::lock_gap(Direction direction) {
+  const bool is_forward = direction == Direction::kForward;
+  while (true) {
+    BASALT_TRY(iterator_->status());
+    const bool is_on_key = iterator_->is_valid();
+    if (is_on_key) {
+      gap_bound_ = iterator_->key();
+    } else {
+      gap_bound_ = is_forward ? range_.upper : range_.lower;
+    }
+    // The entry's own key belongs to what is locked, but not to what others may be inserting.
+    const std::size_t key_size = gap_bound_.size();
+    if (is_on_key) gap_bound_.push_back('\0');
+    const std::string_view behind = gap_bound_;
+    const std::string_view before = behind.substr(0, key_size);
+    const std::string_view far = is_forward ? behind : before;
+    const std::string_view lower = is_forward ? std::string_view(gap_edge_) : before;
+    const std::string_view upper = is_forward ? behind : std::string_view(gap_edge_);
+    if (lower >= upper) return Status::ok();
+    const bool was_locked =
+        !gap_end_.empty() && (is_forward ? far <= gap_end_ : far >= gap_end_);
+    if (!was_locked) {
+      if (settings_.locks_gaps) transaction_->lock_gap(lower, upper);
+      bool waited = false;
+      if (!settings_.skip_locked && !is_semi_consistent_) {
+        const std::string_view inner_lower = is_forward || !is_on_key ? lower : behind;
+        const std::string_view inner_upper = is_forward ? before : upper;
+        BASALT_TRY(await_pending_inserts(inner_lower, inner_upper, waited));
+      }
+      if ((waited || settings_.locks_gaps) &&
+          transaction_->may_lack_inserts(lower, iterator_sequence_)) {
+        if (settings_.locks_gaps) gap_end_ = far;
+        reopen_beyond_gap(direction);
+        continue;
+      }
+    }
+    gap_edge_ = far;
+    return Status::ok();
+  }
+}
+
+// Waits until no other transaction is inserting keys into [lower, upper).
+Status Cursor::await_pending_inserts(std::string_view lower, std::string_view upper,
+                                     bool& waited) {
+  const kv::FamilyId family = table_.family(index_number_);
+  while (lower < upper && transaction_->find_pending_insert(family, lower, upper, pending_key_,
+                                                            pending_value_)) {
+    waited = true;
+    current_primary_key_ = pending_key_;
+    if (index_number_ != 0) {
+      BASALT_TRY(table_.secondary(index_number_)
+                     .primary_key_of(pending_key_, pending_value_, current_primary_key_));
+    }
+    primary_key_known_ = false;
+    bool is_new = false;
+    BASALT_TRY(transaction_->lock(current_primary_key_, *settings_.lock, settings_.wait, &is_new));
+    if (is_new) transaction_->unlock(current_primary_key_);
+  }
+  return Status::ok();
+}
+
+// Makes the iterator anew, for what lies beyond gap_edge_.
+void Cursor::reopen_beyond_gap(Direction direction) {
+  kv::KeyRange rest = range_;
+  (direction == Direction::kForward ? rest.lower : rest.upper) = gap_edge_;
+  std::swap(range_, rest);
+  open_iterator();
+  std::swap(range_, rest);
+  if (direction == Direction::kForward) {
+    iterator_->seek_to_first();
+  } else {
+    iterator_->seek_to_last();
   }
 }
 
@@ -420,16 +519,18 @@ Status Cursor::settle_primary(std::uint8_t* record, Settled& settled) {
   }
   current_primary_key_ = iterator_->key();
   primary_key_known_ = true;
-  bool skipped = false;
-  BASALT_TRY(lock_row(skipped));
-  if (skipped) return Status::ok();
-  if (transaction_->is_unchanged_since(current_primary_key_, iterator_sequence_)) {
+  RowLock outcome = RowLock::kHeld;
+  BASALT_TRY(lock_row(outcome));
+  if (outcome == RowLock::kSkipped) return Status::ok();
+  if (outcome == RowLock::kHeld &&
+      transaction_->is_unchanged_since(current_primary_key_, iterator_sequence_)) {
     settled = Settled::kFound;
     return table_.primary().read(iterator_->key(), iterator_->value(), row_plan_, record);
   }
   bool found = false;
   BASALT_TRY(read_row(record, found));
   settled = found ? Settled::kFound : Settled::kPass;
+  repeats_row_ = found && outcome == RowLock::kPeeked;
   return Status::ok();
 }
 
@@ -461,13 +562,13 @@ Status Cursor::settle_secondary(std::uint8_t* record, Settled& settled) {
   }
   bool found = false;
   std::string_view entry_value = iterator_->value();
+  RowLock outcome = RowLock::kHeld;
   if (settings_.lock) {
     // The row may have left this entry while we waited for it.
-    bool skipped = false;
-    BASALT_TRY(lock_row(skipped));
-    bool current = !skipped && transaction_->is_unchanged_since(current_primary_key_,
-                                                                iterator_sequence_);
-    if (!skipped && !current) {
+    BASALT_TRY(lock_row(outcome));
+    bool current = outcome == RowLock::kHeld &&
+                   transaction_->is_unchanged_since(current_primary_key_, iterator_sequence_);
+    if (outcome != RowLock::kSkipped && !current) {
       BASALT_TRY(is_entry_current(iterator_->key(), current));
       entry_value = entry_value_.view();
     }
@@ -481,6 +582,7 @@ Status Cursor::settle_secondary(std::uint8_t* record, Settled& settled) {
   if (found) BASALT_TRY(read_entry_columns(iterator_->key(), entry_value, record));
   if (!found && settings_.is_consistent() && settings_.needs_snapshot) return entry_without_row();
   settled = found ? Settled::kFound : Settled::kPass;
+  repeats_row_ = found && outcome == RowLock::kPeeked;
   return Status::ok();
 }
 
@@ -505,14 +607,28 @@ Status Cursor::check_filter(std::string_view key, std::string_view value, std::u
   BASALT_UNREACHABLE();
 }
 
-// Locks the current row. `skipped`: another transaction holds it and we do not wait.
-Status Cursor::lock_row(bool& skipped) {
+// Locks the current row. kSkipped, kPeeked: another transaction holds it and we do not wait.
+Status Cursor::lock_row(RowLock& outcome) {
+  const bool peeks = is_semi_consistent_ && !must_wait_;
+  must_wait_ = false;
   lock::WaitPolicy policy = settings_.wait;
-  if (settings_.skip_locked) policy.may_wait = false;
-  Status status =
-      transaction_->lock(current_primary_key_, *settings_.lock, policy, &took_lock_);
-  skipped = settings_.skip_locked && status.is(ErrorCode::kLockTimeout);
-  return skipped ? Status::ok() : std::move(status);
+  if (settings_.skip_locked || peeks) policy.may_wait = false;
+  outcome = RowLock::kHeld;
+  Status status = transaction_->lock(current_primary_key_, *settings_.lock, policy, &took_lock_);
+  if (status.is(ErrorCode::kLockTimeout) && (settings_.skip_locked || peeks)) {
+    outcome = settings_.skip_locked ? RowLock::kSkipped : RowLock::kPeeked;
+    return Status::ok();
+  }
+  BASALT_TRY(std::move(status));
+  return settings_.rejects_newer ? check_not_newer() : Status::ok();
+}
+
+// The row is locked: nobody changes it between the two reads.
+Status Cursor::check_not_newer() {
+  bool is_newer = false;
+  BASALT_TRY(transaction_->is_newer_than_snapshot(table_.family(0), current_primary_key_,
+                                                  is_newer));
+  return is_newer ? Status::of(ErrorCode::kSnapshotConflict) : Status::ok();
 }
 
 // Whether an entry belongs to a version of the row current_primary_key_ that the transaction's own
@@ -550,9 +666,10 @@ Status Cursor::is_entry_current(std::string_view key, bool& current) {
 Status Cursor::fetch_row(std::uint8_t* record, bool& found) {
   found = false;
   if (settings_.lock) {
-    bool skipped = false;
-    BASALT_TRY(lock_row(skipped));
-    if (skipped) return Status::ok();
+    must_wait_ = true;
+    RowLock outcome = RowLock::kHeld;
+    BASALT_TRY(lock_row(outcome));
+    if (outcome == RowLock::kSkipped) return Status::ok();
   }
   return read_row(record, found);
 }
@@ -560,8 +677,8 @@ Status Cursor::fetch_row(std::uint8_t* record, bool& found) {
 Status Cursor::read_row(std::uint8_t* record, bool& found) {
   BASALT_TRY(transaction_->get(table_.family(0), current_primary_key_, view(), row_, found));
   if (!found) {
-    // A lock on a row that is gone guards nothing.
-    release_row_lock();
+    // Otherwise a lock on a row that is gone guards nothing.
+    if (!keeps_lock_of_missing()) release_row_lock();
     return Status::ok();
   }
   return table_.primary().read(current_primary_key_, row_.view(), row_plan_, record);
@@ -592,8 +709,14 @@ Status Cursor::find_unique(std::string_view key, std::uint8_t* record, bool& fou
   took_lock_ = false;
   primary_key_known_ = false;
   const codec::SecondaryCodec& codec = table_.secondary(index_number_);
+  bool is_value_locked = !keeps_lock_of_missing();
   while (true) {
     BASALT_TRY(transaction_->get(table_.family(index_number_), key, view(), entry_value_, found));
+    if (!found && !is_value_locked) {
+      // Whoever inserts the value locks it first.
+      BASALT_TRY(lock_missing_value(key, is_value_locked));
+      if (is_value_locked) continue;
+    }
     if (!found) return Status::ok();
     if (filter_ != nullptr) {
       Settled settled = Settled::kFound;
@@ -606,9 +729,10 @@ Status Cursor::find_unique(std::string_view key, std::uint8_t* record, bool& fou
     primary_key_known_ = true;
     if (defers_rows_) return Status::ok();
     if (!settings_.lock) break;
-    bool skipped = false;
-    BASALT_TRY(lock_row(skipped));
-    if (skipped) {
+    must_wait_ = true;
+    RowLock outcome = RowLock::kHeld;
+    BASALT_TRY(lock_row(outcome));
+    if (outcome == RowLock::kSkipped) {
       found = false;
       return Status::ok();
     }
@@ -620,6 +744,16 @@ Status Cursor::find_unique(std::string_view key, std::uint8_t* record, bool& fou
   }
   BASALT_TRY(read_row(record, found));
   return found ? read_entry_columns(key, entry_value_.view(), record) : Status::ok();
+}
+
+// `locked` stays false if another transaction holds the value and we do not wait.
+Status Cursor::lock_missing_value(std::string_view key, bool& locked) {
+  lock::WaitPolicy policy = settings_.wait;
+  if (settings_.skip_locked) policy.may_wait = false;
+  Status status = transaction_->lock(key, *settings_.lock, policy);
+  locked = status.is_ok();
+  return settings_.skip_locked && status.is(ErrorCode::kLockTimeout) ? Status::ok()
+                                                                     : std::move(status);
 }
 
 const std::string& Cursor::primary_key() {

@@ -24,6 +24,13 @@ struct ReadSettings {
   lock::WaitPolicy wait;
   // Pass over rows that others have locked.
   bool skip_locked = false;
+  // With `lock`: what the read went over stays as it is, also where there was nothing. Ranges are
+  // locked against inserts by others, exactly as far as the read has looked; a key that a lookup
+  // did not find stays locked.
+  bool locks_gaps = false;
+  // With `lock`: a row that others changed after the transaction's snapshot was taken is an error,
+  // kSnapshotConflict, instead of being given as it is now.
+  bool rejects_newer = false;
   // False only for a statement that reads a single row once.
   bool needs_snapshot = true;
   // Without locks, but what is newest, as a read with locks does: for values that the transaction
@@ -132,6 +139,15 @@ class Cursor {
   // The row whose unique value is `key`: all parts of the open primary or unique index, none NULL.
   Status find_unique(std::string_view key, std::uint8_t* record, bool& found);
 
+  // With `on`, a scan that locks gives a row that another transaction has locked as it was last
+  // committed, without a lock: semi-consistent reads. The caller looks whether it wants the row; the
+  // next move then reads the same row again and waits for its lock, unless pass_over_row() was
+  // called. Stays until close().
+  void set_semi_consistent(bool on) { is_semi_consistent_ = on; }
+  // Whether the row the cursor is on was read so.
+  bool read_semi_consistently() const { return repeats_row_; }
+  void pass_over_row() { repeats_row_ = false; }
+
   // The stored key of the row the cursor is on.
   const std::string& primary_key();
   // Gives back the lock of the row the cursor is on, if this read took it.
@@ -141,6 +157,7 @@ class Cursor {
   enum class Direction : std::uint8_t { kForward, kBackward };
   enum class Beyond : std::uint8_t { kStay, kStayInPrefix, kWiden };
   enum class Settled : std::uint8_t { kFound, kPass, kEnd };
+  enum class RowLock : std::uint8_t { kHeld, kSkipped, kPeeked };
 
   void start(kv::KeyRange range, Direction direction);
   bool reads_unique_behind_own_changes() const;
@@ -164,7 +181,13 @@ class Cursor {
   Status settle_secondary(std::uint8_t* record, Settled& settled);
   Status check_filter(std::string_view key, std::string_view value, std::uint8_t* record,
                       Settled& settled);
-  Status lock_row(bool& skipped);
+  Status lock_row(RowLock& outcome);
+  Status lock_missing_value(std::string_view key, bool& locked);
+  Status check_not_newer();
+  Status lock_gap(Direction direction);
+  Status await_pending_inserts(std::string_view lower, std::string_view upper, bool& waited);
+  void reopen_beyond_gap(Direction direction);
+  bool keeps_lock_of_missing() const { return settings_.lock.has_value() && settings_.locks_gaps; }
   Status is_entry_hidden(std::string_view entry_key, bool& hidden);
   Status is_entry_current(std::string_view key, bool& current);
   Status fetch_row(std::uint8_t* record, bool& found);
@@ -198,6 +221,14 @@ class Cursor {
   // The snapshot that the iterator shows, if it shows nothing else, and of which family.
   std::optional<std::uint64_t> iterator_snapshot_;
   kv::FamilyId iterator_family_ = kv::kDefaultFamily;
+  // A read that locks has dealt with all keys between where it began and here: the lower bound of
+  // what comes next, or going backward the upper one.
+  std::string gap_edge_;
+  // What lies between gap_edge_ and here was locked before the iterator was made; empty: nothing.
+  std::string gap_end_;
+  std::string gap_bound_;
+  std::string pending_key_;
+  std::string pending_value_;
   std::optional<kv::Iterator> spare_iterator_;  // of a closed scan or before a point read
   RowBatch ahead_;
   std::size_t rows_together_ = 1;   // how many rows to read together next
@@ -207,6 +238,9 @@ class Cursor {
   std::string current_primary_key_;
   bool primary_key_known_ = false;
   bool took_lock_ = false;
+  bool is_semi_consistent_ = false;
+  bool repeats_row_ = false;  // the next move stays on this entry and waits for its lock
+  bool must_wait_ = false;
   std::string own_row_;
   kv::PinnedValue row_;
   std::string row_copy_;

@@ -12,7 +12,9 @@ Status RowWriter::lock_exclusive(txn::Transaction& transaction, std::string_view
   return transaction.lock(key, lock::LockMode::kExclusive, policy_);
 }
 
+// The gap is waited for without the key's lock: who holds it may want to look the key up.
 Status RowWriter::check_primary(txn::Transaction& transaction) {
+  BASALT_TRY(transaction.await_insert(new_key_, policy_));
   BASALT_TRY(lock_exclusive(transaction, new_key_));
   if (table_.has_hidden_key()) return Status::ok();
   bool exists = false;
@@ -69,6 +71,10 @@ Status RowWriter::insert(txn::Transaction& transaction, const std::uint8_t* reco
     BASALT_TRY(check_unique(transaction, i, record, entry));
   }
 
+  new_keys_.assign(1, new_key_);
+  for (const Entry& entry : entries_) new_keys_.push_back(entry.key);
+  txn::Transaction::RowChange change(transaction);
+  BASALT_TRY(change.begin(new_keys_, policy_));
   table_.primary().make_row(record, table_.definition().schema_version, row_);
   transaction.note_row_change(new_key_);
   BASALT_TRY(transaction.put(table_.family(0), new_key_, row_));
@@ -92,17 +98,24 @@ Status RowWriter::update(txn::Transaction& transaction, const std::uint8_t* old_
   BASALT_TRY(lock_exclusive(transaction, old_key_));
   BASALT_TRY(lock_guards(transaction, old_record));
   BASALT_TRY(lock_guards(transaction, new_record));
-  if (moves) BASALT_TRY(check_primary(transaction));
+  new_keys_.clear();
+  if (moves) {
+    BASALT_TRY(check_primary(transaction));
+    new_keys_.push_back(new_key_);
+  }
   for (std::size_t i = 1; i < table_.index_count(); ++i) {
     const codec::SecondaryCodec& codec = table_.secondary(i);
     Entry& entry = entries_[i - 1];
     codec.make_entry(old_record, old_key_, entry.old_key, entry.old_value);
     codec.make_entry(new_record, new_key_, entry.key, entry.value);
     if (entry.old_key == entry.key) continue;
+    new_keys_.push_back(entry.key);
     BASALT_TRY(lock_vacated(transaction, i, old_record));
     BASALT_TRY(check_unique(transaction, i, new_record, entry));
   }
 
+  txn::Transaction::RowChange change(transaction);
+  BASALT_TRY(change.begin(new_keys_, policy_));
   table_.primary().make_row(new_record, table_.definition().schema_version, row_);
   // Entries that stay as they are must be in the transaction's batch all the same if its snapshot
   // may not have them: its own reads look there and in the snapshot only.
@@ -137,6 +150,8 @@ Status RowWriter::remove(txn::Transaction& transaction, const std::uint8_t* reco
     BASALT_TRY(lock_vacated(transaction, i, record));
   }
 
+  txn::Transaction::RowChange change(transaction);
+  BASALT_TRY(change.begin({}, policy_));
   transaction.note_row_change(old_key_);
   BASALT_TRY(transaction.remove(table_.family(0), old_key_));
   for (std::size_t i = 1; i < table_.index_count(); ++i) {

@@ -15,7 +15,8 @@ namespace basalt::table {
 // Writes whole rows: the row and its entry in every index, inside a transaction.
 //
 // Atomicity   A call that fails has changed nothing, so the statement may go on with other rows.
-//             All locks and duplicate checks come before the first write.
+//             All waits and duplicate checks come before the first write.
+// Gaps        A key that an index did not have waits for the range locks of others.
 // Locks       Exclusive on the primary key, on the values that enter or leave a unique index, and
 //             on those of guarded parts (catalog::IndexDefinition) that enter or leave.
 // Errors      kDuplicateKey: duplicate_index() and duplicate_primary_key() name the row that is
@@ -71,6 +72,7 @@ class RowWriter {
   std::string unique_prefix_;
   std::string guard_;
   std::vector<std::size_t> guarded_indexes_;
+  std::vector<std::string_view> new_keys_;  // of the row being written
   kv::PinnedValue found_;
   std::size_t duplicate_index_ = 0;
   std::string duplicate_primary_key_;

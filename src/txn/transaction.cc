@@ -4,6 +4,9 @@
 #include <rocksdb/utilities/transaction_db.h>
 #include <rocksdb/utilities/write_batch_with_index.h>
 
+#include <algorithm>
+
+#include "base/bytes.h"
 #include "base/failpoint.h"
 #include "kv/rocksdb_access.h"
 #include "kv/status_conversion.h"
@@ -24,6 +27,8 @@ Transaction::~Transaction() {
   if (state_ == State::kActive) {
     rollback().ignore("the batch dies with the transaction; finish() released the locks");
   }
+  const BatchGuard guard(*this);
+  inserts_->attach(nullptr);
 }
 
 void Transaction::activate() {
@@ -40,6 +45,11 @@ void Transaction::finish() {
   guards_.clear();
   if (changes_are_unknown_) manager_.changes().note_end_of_unknown(newest_sequence());
   changes_are_unknown_ = false;
+  if (inserts_are_open_) {
+    manager_.inserts().remove(inserts_.get());
+    inserts_->forget();
+    inserts_are_open_ = false;
+  }
   manager_.locks().release_all(owner_);
   transaction_snapshot_.reset();
   statement_snapshot_.reset();
@@ -63,6 +73,7 @@ void Transaction::end_statement() {
   statement_snapshot_.reset();
   if (!statement_savepoint_set_) return;
   statement_savepoint_set_ = false;
+  const BatchGuard guard(*this);
   from_rocksdb(writes_->PopSavePoint()).ignore("there is one: statement_savepoint_set_");
 }
 
@@ -71,6 +82,7 @@ Status Transaction::rollback_statement() {
   statement_snapshot_.reset();
   if (!statement_savepoint_set_) return Status::ok();
   statement_savepoint_set_ = false;
+  const BatchGuard guard(*this);
   return from_rocksdb(writes_->RollbackToSavePoint());
 }
 
@@ -78,6 +90,7 @@ std::size_t Transaction::set_savepoint() {
   end_statement();
   activate();
   ++savepoints_;
+  const BatchGuard guard(*this);
   if (has_writes_) writes_->SetSavePoint();
   return savepoints_;
 }
@@ -88,6 +101,7 @@ Status Transaction::rollback_to_savepoint(std::size_t number) {
     return Status(ErrorCode::kInvalidArgument, "no such savepoint");
   }
   if (has_writes_) {
+    const BatchGuard guard(*this);
     // RollbackToSavePoint pops the savepoint it returns to; the last one is set again.
     for (; savepoints_ >= number; --savepoints_) {
       BASALT_TRY(from_rocksdb(writes_->RollbackToSavePoint()));
@@ -107,6 +121,7 @@ Status Transaction::release_savepoint(std::size_t number) {
   // perhaps, stays there unused until an older one is returned to or the transaction ends.
   if (number < savepoints_) return Status::ok();
   --savepoints_;
+  const BatchGuard guard(*this);
   return has_writes_ ? from_rocksdb(writes_->PopSavePoint()) : Status::ok();
 }
 
@@ -132,6 +147,23 @@ kv::ReadView Transaction::consistent_view(bool needs_snapshot) {
 void Transaction::open_snapshot() {
   activate();
   if (!transaction_snapshot_) transaction_snapshot_ = manager_.database().take_snapshot();
+}
+
+Status Transaction::is_newer_than_snapshot(kv::FamilyId family, std::string_view key,
+                                           bool& is_newer) {
+  is_newer = false;
+  if (!may_be_newer_than_snapshot(key)) return Status::ok();
+  kv::Database& database = manager_.database();
+  kv::PinnedValue then;
+  kv::PinnedValue now;
+  bool was_there = false;
+  bool is_there = false;
+  kv::ReadView snapshot;
+  snapshot.snapshot = transaction_snapshot_.get();
+  BASALT_TRY(database.get(family, key, snapshot, then, was_there));
+  BASALT_TRY(database.get(family, key, {}, now, is_there));
+  is_newer = was_there != is_there || (is_there && then.view() != now.view());
+  return Status::ok();
 }
 
 Status Transaction::get(kv::FamilyId family, std::string_view key, const kv::ReadView& view,
@@ -230,6 +262,22 @@ Status Transaction::guard(kv::FamilyId family, std::string_view key,
 
 void Transaction::unlock(std::string_view key) { manager_.locks().unlock(owner_, key); }
 
+void Transaction::lock_gap(std::string_view lower, std::string_view upper) {
+  activate();
+  manager_.locks().lock_gap(owner_, lower, upper);
+}
+
+bool Transaction::find_pending_insert(kv::FamilyId family, std::string_view lower,
+                                      std::string_view upper, std::string& key,
+                                      std::string& value) {
+  return manager_.inserts().find(inserts_.get(), manager_.database(), family, lower, upper, key,
+                                 value);
+}
+
+bool Transaction::may_lack_inserts(std::string_view key, std::uint64_t sequence) const {
+  return manager_.inserts().has_commits_since(load_be32(key.data()), sequence);
+}
+
 std::uint64_t Transaction::newest_sequence() const {
   return manager_.database().newest_sequence();
 }
@@ -245,14 +293,44 @@ bool Transaction::may_be_newer_than_snapshot(std::string_view row_key) const {
 
 // ---- writes
 
+Status Transaction::await_insert(std::string_view key, const lock::WaitPolicy& policy) {
+  activate();
+  return manager_.locks().await_insert(owner_, key, policy);
+}
+
+void Transaction::announce_inserts(std::span<const std::string_view> keys) {
+  for (const std::string_view key : keys) inserts_->note(key);
+  if (inserts_are_open_) return;
+  manager_.inserts().add(inserts_);
+  inserts_are_open_ = true;
+}
+
+// Announced first, then asked, then put: InsertRegistry says why.
+Status Transaction::begin_row_change(std::span<const std::string_view> new_keys,
+                                     const lock::WaitPolicy& policy) {
+  activate();
+  if (!new_keys.empty()) announce_inserts(new_keys);
+  while (true) {
+    hold_batch_.lock();
+    const auto blocked = std::find_if(new_keys.begin(), new_keys.end(), [&](std::string_view key) {
+      return manager_.locks().is_insert_blocked(owner_, key);
+    });
+    if (blocked == new_keys.end()) return Status::ok();
+    hold_batch_.unlock_if_held();
+    BASALT_TRY(manager_.locks().await_insert(owner_, *blocked, policy));
+  }
+}
+
 void Transaction::note_row_change(std::string_view row_key) {
   const std::size_t bucket = ChangeTracker::bucket_of(row_key);
   manager_.changes().note_change(bucket);
   changed_buckets_.push_back(static_cast<std::uint32_t>(bucket));
 }
 
-// Makes the batch exist and puts the savepoints on it that were set while there was none.
+// Makes the batch exist and puts the savepoints on it that were set while there was none. The batch
+// is held.
 Status Transaction::begin_writing() {
+  BASALT_DEBUG_ASSERT(hold_batch_.is_held());
   BASALT_ASSERT(state_ != State::kPrepared);
   if (!has_writes_) {
     activate();
@@ -260,7 +338,10 @@ Status Transaction::begin_writing() {
     options.skip_concurrency_control = true;
     rdb::Transaction* transaction = manager_.database().rocksdb().BeginTransaction(
         rdb::WriteOptions(), options, writes_.get());
-    if (writes_.get() != transaction) writes_.reset(transaction);
+    if (writes_.get() != transaction) {
+      writes_.reset(transaction);
+      inserts_->attach(writes_->GetWriteBatch());
+    }
     has_writes_ = true;
     for (std::size_t i = 0; i < savepoints_; ++i) writes_->SetSavePoint();
   }
@@ -273,18 +354,21 @@ Status Transaction::begin_writing() {
 }
 
 Status Transaction::put(kv::FamilyId family, std::string_view key, std::string_view value) {
+  const BatchGuard guard(*this);
   BASALT_TRY(begin_writing());
   return from_rocksdb(writes_->PutUntracked(manager_.database().family_handle(family),
                                             slice_of(key), slice_of(value)));
 }
 
 Status Transaction::remove(kv::FamilyId family, std::string_view key) {
+  const BatchGuard guard(*this);
   BASALT_TRY(begin_writing());
   return from_rocksdb(
       writes_->DeleteUntracked(manager_.database().family_handle(family), slice_of(key)));
 }
 
 Status Transaction::remove_single(kv::FamilyId family, std::string_view key) {
+  const BatchGuard guard(*this);
   BASALT_TRY(begin_writing());
   return from_rocksdb(
       writes_->SingleDeleteUntracked(manager_.database().family_handle(family), slice_of(key)));
@@ -296,6 +380,7 @@ Status Transaction::prepare(const std::string& name, kv::Durability durability,
                             bool keeps_guards) {
   BASALT_ASSERT(state_ == State::kActive);
   end_statement();
+  const BatchGuard held(*this);
   if (!has_writes_) BASALT_TRY(begin_writing());
   if (keeps_guards) {
     // Recovery locks every key that the transaction changes; removing what is not there changes
@@ -315,9 +400,11 @@ Status Transaction::prepare(const std::string& name, kv::Durability durability,
 Status Transaction::commit(kv::Durability durability) {
   if (has_writes_) {
     if (statement_savepoint_set_) end_statement();
+    const BatchGuard guard(*this);
     writes_->GetWriteOptions()->sync = durability == kv::Durability::kSynced;
     BASALT_FAILPOINT("txn.commit.before_write");
     BASALT_TRY(from_rocksdb(writes_->Commit()));
+    if (inserts_are_open_) manager_.inserts().note_commit(inserts_->indexes(), newest_sequence());
     BASALT_FAILPOINT("txn.commit.after_write");
   }
   finish();
@@ -326,7 +413,10 @@ Status Transaction::commit(kv::Durability durability) {
 
 Status Transaction::rollback() {
   Status status;
-  if (has_writes_) status = from_rocksdb(writes_->Rollback());
+  if (has_writes_) {
+    const BatchGuard guard(*this);
+    status = from_rocksdb(writes_->Rollback());
+  }
   finish();
   return status;
 }

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include "base/status.h"
 #include "kv/database.h"
 #include "lock/lock_manager.h"
+#include "txn/insert_registry.h"
 
 namespace basalt_rocksdb {
 class Transaction;
@@ -69,6 +71,9 @@ class Transaction {
   // What a consistent read of the current statement sees: newest data if `needs_snapshot` is
   // false and none is open, which is right only for a statement that reads once.
   kv::ReadView consistent_view(bool needs_snapshot = true);
+  // Whether the committed value of a key that is locked is another one than in the transaction's
+  // snapshot; false without a snapshot. A value that was changed and changed back is the same.
+  Status is_newer_than_snapshot(kv::FamilyId family, std::string_view key, bool& is_newer);
   // Opens the transaction's snapshot now. REPEATABLE READ only.
   void open_snapshot();
 
@@ -113,12 +118,42 @@ class Transaction {
   // Gives a lock back that guards nothing: the row did not match.
   void unlock(std::string_view key);
 
+  // Locks the keys of [lower, upper), of one index, against inserts by others, until the end. Does
+  // not wait. What others inserted and did not commit before stays; find_pending_insert() tells.
+  void lock_gap(std::string_view lower, std::string_view upper);
+  // A key in [lower, upper) that another transaction has inserted and not committed.
+  bool find_pending_insert(kv::FamilyId family, std::string_view lower, std::string_view upper,
+                           std::string& key, std::string& value);
+  // Whether an iterator made at that point may lack committed keys of the index of `key`.
+  bool may_lack_inserts(std::string_view key, std::uint64_t sequence) const;
+
   // A point in history that an iterator made from now on includes.
   std::uint64_t newest_sequence() const;
   // Whether a locked row is certainly as an iterator made at that point shows it.
   bool is_unchanged_since(std::string_view row_key, std::uint64_t sequence) const;
 
   // ---- writes (the caller holds the row's exclusive lock)
+
+  // Waits until nobody else's locks forbid to insert a key. Before the key itself is locked, so that
+  // the one who is waited for can lock it.
+  Status await_insert(std::string_view key, const lock::WaitPolicy& policy);
+
+  // While it lives the changes of one row are made: others who lock ranges see all of them or none.
+  class RowChange {
+   public:
+    explicit RowChange(Transaction& transaction) : transaction_(transaction) {}
+    ~RowChange() { transaction_.hold_batch_.unlock_if_held(); }
+    RowChange(const RowChange&) = delete;
+    RowChange& operator=(const RowChange&) = delete;
+    // To be called once, before the first change. `new_keys`: what will be put that is not there
+    // yet. Waits for locks as await_insert() does; then nothing may be waited for any more.
+    Status begin(std::span<const std::string_view> new_keys, const lock::WaitPolicy& policy) {
+      return transaction_.begin_row_change(new_keys, policy);
+    }
+
+   private:
+    Transaction& transaction_;
+  };
 
   // To be called before a row or one of its entries is changed.
   void note_row_change(std::string_view row_key);
@@ -139,6 +174,40 @@ class Transaction {
 
  private:
   friend class TransactionManager;
+  // The mutex of the batch, taken by this thread, perhaps for a whole row change.
+  class BatchHold {
+   public:
+    explicit BatchHold(std::mutex& mutex) : lock_(mutex, std::defer_lock) {}
+    bool is_held() const { return lock_.owns_lock(); }
+    void lock() { lock_.lock(); }
+    void unlock_if_held() {
+      if (lock_.owns_lock()) lock_.unlock();
+    }
+
+   private:
+    std::unique_lock<std::mutex> lock_;
+  };
+  // Holds the batch for a block, unless it is held already.
+  class BatchGuard {
+   public:
+    explicit BatchGuard(Transaction& transaction)
+        : hold_(transaction.hold_batch_), was_held_(hold_.is_held()) {
+      if (!was_held_) hold_.lock();
+    }
+    ~BatchGuard() {
+      if (!was_held_) hold_.unlock_if_held();
+    }
+    BatchGuard(const BatchGuard&) = delete;
+    BatchGuard& operator=(const BatchGuard&) = delete;
+
+   private:
+    BatchHold& hold_;
+    const bool was_held_;
+  };
+
+  Status begin_row_change(std::span<const std::string_view> new_keys,
+                          const lock::WaitPolicy& policy);
+  void announce_inserts(std::span<const std::string_view> keys);
   void activate();
   Status begin_writing();
   void finish();
@@ -150,6 +219,9 @@ class Transaction {
   // RocksDB's transaction: the indexed batch of our changes. Exists from the first write on and
   // is reused by the session's next transactions.
   std::unique_ptr<basalt_rocksdb::Transaction> writes_;
+  const std::shared_ptr<PendingInserts> inserts_ = std::make_shared<PendingInserts>();
+  BatchHold hold_batch_{inserts_->batch_mutex()};
+  bool inserts_are_open_ = false;  // in the manager's registry
   bool has_writes_ = false;
   bool in_statement_ = false;
   // Whether the statement has put its own savepoint on top of the user's.

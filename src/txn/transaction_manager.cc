@@ -12,13 +12,16 @@ namespace {
 
 namespace rdb = kv::rdb;
 
-// Locks every key a batch changes: which of them are rows is known only to the catalog, and a
+// Locks every key a batch changes, and announces every key it puts: which of them are rows is known only to the catalog, and a
 // few locks too many on a recovered transaction cost nothing.
 class KeyLocker : public rdb::WriteBatch::Handler {
  public:
-  KeyLocker(lock::LockManager& locks, lock::LockOwner& owner) : locks_(locks), owner_(owner) {}
+  KeyLocker(lock::LockManager& locks, lock::LockOwner& owner, PendingInserts& inserts)
+      : locks_(locks), owner_(owner), inserts_(inserts) {}
 
+  // Which keys are new is not known either.
   rdb::Status PutCF(std::uint32_t, const rdb::Slice& key, const rdb::Slice&) override {
+    if (key.size() >= lock::kSpaceBytes) inserts_.note({key.data(), key.size()});
     return lock(key);
   }
   rdb::Status DeleteCF(std::uint32_t, const rdb::Slice& key) override { return lock(key); }
@@ -39,6 +42,7 @@ class KeyLocker : public rdb::WriteBatch::Handler {
 
   lock::LockManager& locks_;
   lock::LockOwner& owner_;
+  PendingInserts& inserts_;
 };
 
 }  // namespace
@@ -47,6 +51,7 @@ TransactionManager::~TransactionManager() {
   // Their durable part stays in the log for the next start; only memory goes.
   for (auto& [name, transaction] : prepared_) {
     locks_.release_all(transaction->owner_);
+    if (transaction->inserts_are_open_) inserts_->remove(transaction->inserts_.get());
     transaction->state_ = Transaction::State::kIdle;
   }
 }
@@ -65,7 +70,10 @@ Status TransactionManager::recover() {
     transaction->name_ = prepared->GetName();
     transaction->state_ = Transaction::State::kPrepared;
     transaction->changes_are_unknown_ = true;
-    KeyLocker locker(locks_, transaction->owner_);
+    transaction->inserts_->attach(prepared->GetWriteBatch());
+    inserts_->add(transaction->inserts_);
+    transaction->inserts_are_open_ = true;
+    KeyLocker locker(locks_, transaction->owner_, *transaction->inserts_);
     const Status status = kv::from_rocksdb(
         prepared->GetWriteBatch()->GetWriteBatch()->Iterate(&locker));
     detach_prepared(std::move(transaction));

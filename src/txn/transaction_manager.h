@@ -10,6 +10,7 @@
 #include "kv/database.h"
 #include "lock/lock_manager.h"
 #include "txn/change_tracker.h"
+#include "txn/insert_registry.h"
 #include "txn/transaction.h"
 
 // All transactions of one database: makes them, and decides prepared ones by name.
@@ -28,6 +29,7 @@ class TransactionManager {
   kv::Database& database() { return database_; }
   lock::LockManager& locks() { return locks_; }
   ChangeTracker& changes() { return *changes_; }
+  InsertRegistry& inserts() { return *inserts_; }
 
   std::unique_ptr<Transaction> make_transaction(void* user);
 
@@ -48,6 +50,7 @@ class TransactionManager {
   kv::Database& database_;
   lock::LockManager& locks_;
   const std::unique_ptr<ChangeTracker> changes_ = std::make_unique<ChangeTracker>();
+  const std::unique_ptr<InsertRegistry> inserts_ = std::make_unique<InsertRegistry>();
   std::atomic<std::uint64_t> next_id_{1};
   mutable std::mutex mutex_;
   std::map<std::string, std::unique_ptr<Transaction>> prepared_;

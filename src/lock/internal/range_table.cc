@@ -23,8 +23,8 @@ bool RangeTable::is_blocked(const Shard& shard, const Slot& slot) {
 bool RangeTable::is_insert_blocked(const LockOwner& owner, std::string_view key) const {
   const std::uint32_t space = space_of(key);
   const Shard& shard = shard_of(space);
-  // The caller's own locks order this load: docs/internals/lock.md.
-  if (shard.holding_count.load(std::memory_order_acquire) == 0) return false;
+  // In one order with all announcements of inserts: docs/internals/txn.md.
+  if (shard.holding_count.load(std::memory_order_seq_cst) == 0) return false;
   const std::lock_guard latch(shard.latch);
   return std::any_of(shard.holdings.begin(), shard.holdings.end(),
                      [&](const RangeHolding* holding) {
@@ -74,7 +74,7 @@ RangeHolding& RangeTable::holding_of(LockOwner& owner, std::uint32_t space, Shar
   holding.owner = &owner;
   holding.space = space;
   shard.holdings.push_back(&holding);
-  shard.holding_count.store(shard.holdings.size(), std::memory_order_release);
+  shard.holding_count.store(shard.holdings.size(), std::memory_order_seq_cst);
   return holding;
 }
 
@@ -118,7 +118,7 @@ void RangeTable::remove_all(LockOwner& owner) {
     {
       const std::lock_guard latch(shard.latch);
       std::erase(shard.holdings, holding.get());
-      shard.holding_count.store(shard.holdings.size(), std::memory_order_release);
+      shard.holding_count.store(shard.holdings.size(), std::memory_order_seq_cst);
       for (const RangeMode mode : {RangeMode::kShared, RangeMode::kExclusive}) {
         if (!holding->of(mode).is_empty()) key_locking_.fetch_sub(1, std::memory_order_release);
       }

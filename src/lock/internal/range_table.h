@@ -28,8 +28,6 @@
 // Lock order  A shard's latch here comes after a Shard's latch of keys, and before a WaitSignal.
 namespace basalt::lock {
 
-constexpr std::size_t kSpaceBytes = 4;
-
 // Of a key, or of a bound of a range: shorter ones are filled up with zeros.
 constexpr std::uint32_t space_of(std::string_view key) {
   std::uint32_t space = 0;

@@ -136,6 +136,8 @@ class ha_rocksdb final : public handler {
   int external_lock(THD* thd, int type) noexcept override;
   int start_stmt(THD* thd, thr_lock_type type) noexcept override;
   void unlock_row() noexcept override;
+  void try_semi_consistent_read(bool yes) noexcept override;
+  bool was_semi_consistent_read() noexcept override;
 
   // ---- statistics and administration (handler_info.cc, handler_admin.cc)
   int info(uint flags) noexcept override;
@@ -165,6 +167,9 @@ class ha_rocksdb final : public handler {
     return own_transaction_ ? *own_transaction_ : session_->transaction();
   }
   lock::WaitPolicy wait_policy() const;
+  // Whether reads that lock also lock the gaps between rows.
+  bool locks_gaps() const;
+  bool reads_semi_consistently() const;
   // After a write: ends own_transaction_, if there is one.
   int end_own_transaction(int error);
   std::size_t our_index(uint index) const { return share_->translation.index_numbers[index]; }
@@ -222,6 +227,7 @@ class ha_rocksdb final : public handler {
   std::unique_ptr<table::RowWriter> writer_;
   std::optional<lock::LockMode> row_lock_;
   bool skip_locked_ = false;
+  bool tries_semi_consistent_ = false;
   bool writes_rows_ = false;  // the server locked the table for writing
   bool reads_whole_rows_ = false;
   bool reads_once_ = false;

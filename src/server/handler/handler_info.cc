@@ -38,10 +38,35 @@ bool is_clustered(const TABLE_SHARE& share, uint index) {
   return true;
 }
 
+// Whether a statement with AUTO_INCREMENT values may be logged as it is. It may not if it takes
+// them in several portions, between which others take theirs: a replica would number in one go.
+bool takes_values_in_portions(THD* thd) {
+  switch (thd_sql_command(thd)) {
+    case SQLCOM_INSERT_SELECT:
+    case SQLCOM_REPLACE_SELECT:
+    case SQLCOM_CREATE_TABLE:
+    case SQLCOM_LOAD:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Whether the binary log may have statements in place of rows: a replica runs them one after the
+// other, so what they read must be locked until the commit.
+// The share is null for a handler that only tells what the engine can.
+bool may_log_statements(THD* thd, const TABLE_SHARE* share) {
+  if (thd == nullptr || thd_tx_isolation(thd) <= ISO_READ_COMMITTED) return false;
+  const bool has_auto_increment = share != nullptr && share->found_next_number_field != nullptr;
+  return !has_auto_increment || !takes_values_in_portions(thd);
+}
+
 }  // namespace
 
 ulonglong ha_rocksdb::table_flags() const noexcept {
-  return HA_PARTIAL_COLUMN_READ | HA_TABLE_SCAN_ON_INDEX | HA_REC_NOT_IN_SEQ | HA_CAN_GEOMETRY |
+  const ulonglong statements =
+      may_log_statements(ha_thd(), table_share) ? HA_BINLOG_STMT_CAPABLE : 0;
+  return statements | HA_PARTIAL_COLUMN_READ | HA_TABLE_SCAN_ON_INDEX | HA_REC_NOT_IN_SEQ | HA_CAN_GEOMETRY |
          HA_NULL_IN_KEY | HA_CAN_INDEX_BLOBS | HA_DUPLICATE_POS | HA_PRIMARY_KEY_IN_READ_INDEX |
          HA_PRIMARY_KEY_REQUIRED_FOR_POSITION | HA_REQUIRES_KEY_COLUMNS_FOR_DELETE |
          HA_CAN_SQL_HANDLER | HA_BINLOG_ROW_CAPABLE | HA_CONCURRENT_OPTIMIZE |

@@ -5,19 +5,34 @@
 namespace basalt::server {
 namespace {
 
-// Statements whose reads of other tables decide what is written: under REPEATABLE READ and above
-// those rows must not change until commit, or a statement-based replica would differ.
-bool reads_for_writing(THD* thd) {
+// Whether the statement's reads decide what it writes, so that what it read must not change before
+// its end: as in InnoDB, in multi-table changes always, in others from REPEATABLE READ on, where a
+// statement in the binary log must do on a replica what it did here.
+bool reads_for_writing(THD* thd, thr_lock_type type) {
+  const bool is_repeatable = thd_tx_isolation(thd) >= ISO_REPEATABLE_READ;
   switch (thd_sql_command(thd)) {
-    case SQLCOM_INSERT_SELECT:
-    case SQLCOM_REPLACE_SELECT:
-    case SQLCOM_UPDATE:
     case SQLCOM_UPDATE_MULTI:
     case SQLCOM_DELETE:
     case SQLCOM_DELETE_MULTI:
       return true;
-    default:
+    case SQLCOM_INSERT_SELECT:
+    case SQLCOM_REPLACE_SELECT:
+    case SQLCOM_UPDATE:
+    case SQLCOM_CREATE_TABLE:
+      return is_repeatable;
+    case SQLCOM_SELECT:
+    case SQLCOM_LOCK_TABLES:
+    case SQLCOM_ALTER_TABLE:
+    case SQLCOM_CREATE_INDEX:
+    case SQLCOM_DROP_INDEX:
+    case SQLCOM_OPTIMIZE:
+    case SQLCOM_ANALYZE:
+    case SQLCOM_CHECK:
+    case SQLCOM_CHECKSUM:
       return false;
+    default:
+      // The server asks for this where the statement itself will be in the binary log.
+      return is_repeatable && type == TL_READ_NO_INSERT;
   }
 }
 
@@ -31,9 +46,8 @@ std::optional<lock::LockMode> row_lock_of(THD* thd, thr_lock_type type) {
   if (type == TL_READ_WITH_SHARED_LOCKS || type == TL_READ_SKIP_LOCKED) {
     return lock::LockMode::kShared;
   }
-  const auto isolation = thd_tx_isolation(thd);
-  if (isolation >= ISO_REPEATABLE_READ && reads_for_writing(thd)) return lock::LockMode::kShared;
-  if (isolation == ISO_SERIALIZABLE && is_multi_statement(thd)) return lock::LockMode::kShared;
+  if (reads_for_writing(thd, type)) return lock::LockMode::kShared;
+  if (thd_tx_isolation(thd) == ISO_SERIALIZABLE && is_multi_statement(thd)) return lock::LockMode::kShared;
   return std::nullopt;
 }
 
@@ -94,8 +108,29 @@ int ha_rocksdb::start_stmt(THD* thd, thr_lock_type type) noexcept {
 
 // The row just read did not match. At REPEATABLE READ its lock keeps it from matching later.
 void ha_rocksdb::unlock_row() noexcept {
-  if (!row_lock_ || thd_tx_isolation(ha_thd()) > ISO_READ_COMMITTED) return;
-  cursor_->release_row_lock();
+  if (!row_lock_ || locks_gaps()) return;
+  if (cursor_->read_semi_consistently()) {
+    cursor_->pass_over_row();
+  } else {
+    cursor_->release_row_lock();
+  }
+}
+
+bool ha_rocksdb::locks_gaps() const {
+  return row_lock_.has_value() && thd_tx_isolation(ha_thd()) >= ISO_REPEATABLE_READ;
+}
+
+void ha_rocksdb::try_semi_consistent_read(bool yes) noexcept {
+  tries_semi_consistent_ = yes;
+  if (cursor_ && cursor_->is_open()) cursor_->set_semi_consistent(reads_semi_consistently());
+}
+
+bool ha_rocksdb::was_semi_consistent_read() noexcept {
+  return cursor_ && cursor_->read_semi_consistently();
+}
+
+bool ha_rocksdb::reads_semi_consistently() const {
+  return tries_semi_consistent_ && row_lock_ == lock::LockMode::kExclusive && !locks_gaps();
 }
 
 }  // namespace basalt::server

@@ -5,6 +5,7 @@
 #include "server/convert/error_mapping.h"
 #include "server/handler/ha_rocksdb.h"
 #include "server/plugin.h"
+#include "server/sysvars.h"
 #include "server/mariadb.h"
 
 namespace basalt::server {
@@ -151,6 +152,8 @@ table::ReadSettings ha_rocksdb::read_settings() const {
   settings.wait = wait_policy();
   settings.skip_locked = skip_locked_;
   settings.needs_snapshot = !reads_once_;
+  settings.locks_gaps = locks_gaps();
+  settings.rejects_newer = settings.locks_gaps && snapshot_isolation(ha_thd());
   return settings;
 }
 
@@ -175,6 +178,7 @@ void ha_rocksdb::open_cursor(std::size_t index_number, const table::ReadSettings
   if (writes_rows_) mark_indexed_virtual_columns();
   cursor_->open(transaction(), index_number, settings, wanted_columns(), may_skip_row);
   cursor_->set_interruption(session_);
+  cursor_->set_semi_consistent(reads_semi_consistently());
   is_point_range_ = false;
 }
 
@@ -285,6 +289,7 @@ int ha_rocksdb::index_init(uint index, bool) noexcept {
   table::ReadSettings settings = read_settings();
   if (checks_uniqueness(index)) {
     settings.lock.reset();
+    settings.locks_gaps = false;
     settings.reads_newest = true;
   }
   const bool may_skip_row = keyread_enabled() && !reads_prefixed_part(index);

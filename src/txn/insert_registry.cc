@@ -1,0 +1,127 @@
+#include "txn/insert_registry.h"
+
+#include <rocksdb/utilities/transaction_db.h>
+#include <rocksdb/utilities/write_batch_with_index.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+#include "base/bytes.h"
+#include "kv/rocksdb_access.h"
+
+namespace basalt::txn {
+
+using kv::slice_of;
+namespace rdb = kv::rdb;
+
+namespace {
+
+std::uint32_t index_of(std::string_view key) {
+  BASALT_DEBUG_ASSERT(key.size() >= sizeof(std::uint32_t));
+  return load_be32(key.data());
+}
+
+}  // namespace
+
+void PendingInserts::note(std::string_view key) {
+  const std::uint32_t index = index_of(key);
+  const std::lock_guard guard(spans_mutex_);
+  for (Span& span : spans_) {
+    if (span.index != index) continue;
+    if (key < span.first) span.first = key;
+    if (key > span.last) span.last = key;
+    return;
+  }
+  spans_.push_back({index, std::string(key), std::string(key)});
+}
+
+void PendingInserts::forget() {
+  const std::lock_guard guard(spans_mutex_);
+  spans_.clear();
+}
+
+std::vector<std::uint32_t> PendingInserts::indexes() const {
+  std::vector<std::uint32_t> result;
+  for (const Span& span : spans_) result.push_back(span.index);
+  return result;
+}
+
+bool PendingInserts::may_touch(std::string_view lower, std::string_view upper) const {
+  const std::lock_guard guard(spans_mutex_);
+  return std::any_of(spans_.begin(), spans_.end(), [&](const Span& span) {
+    return span.first < upper && span.last >= lower;
+  });
+}
+
+bool PendingInserts::find(const kv::Database& database, kv::FamilyId family,
+                          std::string_view lower, std::string_view upper, std::string& key,
+                          std::string& value) {
+  const std::lock_guard guard(batch_mutex_);
+  if (batch_ == nullptr) return false;
+  const std::unique_ptr<rdb::WBWIIterator> changes(
+      batch_->NewIterator(database.family_handle(family)));
+  for (changes->Seek(slice_of(lower)); changes->Valid(); changes->Next()) {
+    const rdb::WriteEntry entry = changes->Entry();
+    if (entry.key.compare(slice_of(upper)) >= 0) return false;
+    if (entry.type != rdb::kPutRecord) continue;
+    key.assign(entry.key.data(), entry.key.size());
+    value.assign(entry.value.data(), entry.value.size());
+    return true;
+  }
+  return false;
+}
+
+InsertRegistry::Shard& InsertRegistry::shard_of(const PendingInserts* inserts) {
+  return shards_[std::hash<const void*>()(inserts) / sizeof(PendingInserts) % kShards];
+}
+
+void InsertRegistry::add(std::shared_ptr<PendingInserts> inserts) {
+  Shard& shard = shard_of(inserts.get());
+  const std::lock_guard guard(shard.mutex);
+  shard.open.push_back(std::move(inserts));
+  shard.count.store(shard.open.size(), std::memory_order_seq_cst);
+}
+
+void InsertRegistry::remove(const PendingInserts* inserts) {
+  Shard& shard = shard_of(inserts);
+  const std::lock_guard guard(shard.mutex);
+  const auto found = std::find_if(shard.open.begin(), shard.open.end(),
+                                  [&](const auto& open) { return open.get() == inserts; });
+  BASALT_ASSERT(found != shard.open.end());
+  std::swap(*found, shard.open.back());
+  shard.open.pop_back();
+  shard.count.store(shard.open.size(), std::memory_order_seq_cst);
+}
+
+void InsertRegistry::note_commit(std::span<const std::uint32_t> indexes, std::uint64_t sequence) {
+  for (const std::uint32_t index : indexes) {
+    std::atomic<std::uint64_t>& newest = committed_at_[index % kBuckets];
+    std::uint64_t current = newest.load(std::memory_order_relaxed);
+    while (current < sequence && !newest.compare_exchange_weak(current, sequence)) {
+    }
+  }
+}
+
+bool InsertRegistry::has_commits_since(std::uint32_t index, std::uint64_t sequence) const {
+  return committed_at_[index % kBuckets].load() > sequence;
+}
+
+bool InsertRegistry::find(const PendingInserts* own, const kv::Database& database,
+                          kv::FamilyId family, std::string_view lower, std::string_view upper,
+                          std::string& key, std::string& value) {
+  std::vector<std::shared_ptr<PendingInserts>> candidates;
+  for (Shard& shard : shards_) {
+    if (shard.count.load(std::memory_order_seq_cst) == 0) continue;
+    const std::lock_guard guard(shard.mutex);
+    for (const auto& open : shard.open) {
+      if (open.get() != own && open->may_touch(lower, upper)) candidates.push_back(open);
+    }
+  }
+  // Not under a shard's mutex: a batch may be on its way to the disk.
+  return std::any_of(candidates.begin(), candidates.end(), [&](const auto& open) {
+    return open->find(database, family, lower, upper, key, value);
+  });
+}
+
+}  // namespace basalt::txn

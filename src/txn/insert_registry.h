@@ -1,0 +1,102 @@
+#pragma once
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kv/database.h"
+
+namespace basalt_rocksdb {
+class WriteBatchWithIndex;
+}
+
+// Who is inserting what: for transactions that lock ranges of keys.
+//
+// Purpose     A scan that locks gaps must not pass over keys that others have inserted and not
+//             committed, and must notice those committed since its iterator was made. Inserts pay
+//             for that as little as possible: nothing is stored per key, the batches of open
+//             transactions are looked into.
+// Protocol    The one who inserts: note() its keys, then with the batch's mutex held ask the lock
+//             manager whether a range blocks one, and if not put them. The one who locks a range:
+//             lock it, then look into the batches, then ask has_commits_since(). Whichever comes
+//             first, the other one sees it: both go through the same mutexes.
+namespace basalt::txn {
+
+// What one transaction is about to insert.
+//
+// Threads     note(), forget(), attach(): the transaction's. The rest: any.
+// Lock order  The batch's mutex, then latches of the lock manager. The one of the spans is a leaf.
+class PendingInserts {
+ public:
+  // Held whenever the batch changes or is looked into by another thread.
+  std::mutex& batch_mutex() { return batch_mutex_; }
+
+  // With batch_mutex() held: the changes to look into; null before they are destroyed.
+  void attach(basalt_rocksdb::WriteBatchWithIndex* batch) { batch_ = batch; }
+
+  // Announces a key. Its index's entry in the batch may follow at any time until forget().
+  void note(std::string_view key);
+  // The transaction has ended.
+  void forget();
+  // The indexes of the keys announced. The transaction's thread.
+  std::vector<std::uint32_t> indexes() const;
+
+  // Whether keys in [lower, upper), of one index, may have been announced.
+  bool may_touch(std::string_view lower, std::string_view upper) const;
+  // The first key put into [lower, upper). Waits while the batch is being written to the log.
+  bool find(const kv::Database& database, kv::FamilyId family, std::string_view lower,
+            std::string_view upper, std::string& key, std::string& value);
+
+ private:
+  // All keys announced of one index lie in [first, last].
+  struct Span {
+    std::uint32_t index;
+    std::string first;
+    std::string last;
+  };
+
+  std::mutex batch_mutex_;
+  basalt_rocksdb::WriteBatchWithIndex* batch_ = nullptr;
+  mutable std::mutex spans_mutex_;
+  std::vector<Span> spans_;
+};
+
+class InsertRegistry {
+ public:
+  // A transaction begins to insert, or has ended.
+  void add(std::shared_ptr<PendingInserts> inserts);
+  void remove(const PendingInserts* inserts);
+
+  // Keys of these indexes were committed; `sequence` is the database's newest since. To be called
+  // while others cannot look into the batch, and before remove().
+  void note_commit(std::span<const std::uint32_t> indexes, std::uint64_t sequence);
+  // Whether keys may have been inserted into the index by transactions that others could not find
+  // in the batches any more, and that an iterator of that time does not show.
+  bool has_commits_since(std::uint32_t index, std::uint64_t sequence) const;
+
+  // The first key in [lower, upper) that a transaction other than `own` has inserted and not
+  // committed: of any one of them.
+  bool find(const PendingInserts* own, const kv::Database& database, kv::FamilyId family,
+            std::string_view lower, std::string_view upper, std::string& key, std::string& value);
+
+ private:
+  static constexpr std::size_t kShards = 16;
+  static constexpr std::size_t kBuckets = 4096;
+  struct alignas(64) Shard {
+    std::mutex mutex;
+    std::atomic<std::size_t> count = 0;
+    std::vector<std::shared_ptr<PendingInserts>> open;
+  };
+  Shard& shard_of(const PendingInserts* inserts);
+
+  std::array<Shard, kShards> shards_;
+  std::array<std::atomic<std::uint64_t>, kBuckets> committed_at_{};  // by index, modulo
+};
+
+}  // namespace basalt::txn
