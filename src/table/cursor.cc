@@ -299,8 +299,8 @@ void Cursor::go_on_beyond(std::string_view key, Direction direction) {
 }
 
 // Moves the valid iterator by one. An iterator over own changes that turns around must be made
-// anew: RocksDB's loses its place if the transaction wrote ahead of it. So must one that locks gaps,
-// for what it has locked lies behind it.
+// anew: RocksDB's loses its place if the transaction wrote ahead of it. So must one that locks: what
+// it has dealt with lies behind it.
 void Cursor::step(Direction direction) {
   repeats_row_ = false;
   if (direction != direction_ && (transaction_->has_writes() || settings_.lock)) {
@@ -356,9 +356,9 @@ Status Cursor::settle(Direction direction, Beyond beyond, std::uint8_t* record, 
 // range: others may not insert there any more, and what they are inserting is waited for. Moves the
 // iterator to an entry that has appeared there.
 //
-// The order matters. Once the range is locked nothing new comes; then what is open is looked at, then
-// what was committed too late for the iterator (txn::InsertRegistry). Without gap locks, at READ
-// COMMITTED, what is being inserted is waited for all the same.
+// The order matters. Once the range is locked nothing new comes; then what is open is looked at,
+// then what was committed too late for the iterator (txn::InsertRegistry). Without gap locks, at
+// READ COMMITTED, what is being inserted is waited for all the same.
 Status Cursor::lock_gap(Direction direction) {
   const bool is_forward = direction == Direction::kForward;
   while (true) {

@@ -140,8 +140,8 @@ class Cursor {
   Status find_unique(std::string_view key, std::uint8_t* record, bool& found);
 
   // With `on`, a scan that locks gives a row that another transaction has locked as it was last
-  // committed, without a lock: semi-consistent reads. The caller looks whether it wants the row; the
-  // next move then reads the same row again and waits for its lock, unless pass_over_row() was
+  // committed, without a lock: semi-consistent reads. The caller looks whether it wants the row;
+  // the next move then reads the same row again and waits for its lock, unless pass_over_row() was
   // called. Stays until close().
   void set_semi_consistent(bool on) { is_semi_consistent_ = on; }
   // Whether the row the cursor is on was read so.

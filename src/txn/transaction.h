@@ -134,8 +134,8 @@ class Transaction {
 
   // ---- writes (the caller holds the row's exclusive lock)
 
-  // Waits until nobody else's locks forbid to insert a key. Before the key itself is locked, so that
-  // the one who is waited for can lock it.
+  // Waits until nobody else's locks forbid to insert a key. Before the key itself is locked, so
+  // that the one who is waited for can lock it.
   Status await_insert(std::string_view key, const lock::WaitPolicy& policy);
 
   // While it lives the changes of one row are made: others who lock ranges see all of them or none.

@@ -12,8 +12,8 @@ namespace {
 
 namespace rdb = kv::rdb;
 
-// Locks every key a batch changes, and announces every key it puts: which of them are rows is known only to the catalog, and a
-// few locks too many on a recovered transaction cost nothing.
+// Locks every key a batch changes, and announces every key it puts: which of them are rows is known
+// only to the catalog, and a few locks too many on a recovered transaction cost nothing.
 class KeyLocker : public rdb::WriteBatch::Handler {
  public:
   KeyLocker(lock::LockManager& locks, lock::LockOwner& owner, PendingInserts& inserts)

@@ -1,0 +1,430 @@
+#include <atomic>
+#include <chrono>
+#include <iostream>
+#include <optional>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "codec/search_bounds.h"
+#include "table/test_support.h"
+
+// Goal: a read that locks keeps others from inserting where it has looked, and nowhere else, waits
+// for what they are inserting there, and misses nothing that was committed meanwhile.
+namespace basalt::table {
+namespace {
+
+using basalt::test::fails_with;
+using basalt::test::must;
+using basalt::test::succeeds;
+using test::Keys;
+using test::Row;
+using Ids = std::vector<int>;
+
+// Rows have the ids 10, 20, ... 90; their codes and amounts are the same numbers.
+Row row_of(int id) {
+  Row row;
+  row.id = id;
+  row.email = "e" + std::to_string(id);
+  row.city = "c" + std::to_string(id);
+  row.amount = id;
+  row.code = static_cast<std::uint32_t>(id);
+  return row;
+}
+
+ReadSettings locking(bool may_wait = false, lock::LockMode mode = lock::LockMode::kExclusive) {
+  ReadSettings settings;
+  settings.lock = mode;
+  settings.locks_gaps = true;
+  settings.wait = {.may_wait = may_wait, .timeout_ms = 20'000};
+  return settings;
+}
+
+class CursorGapTest : public testing::Test {
+ protected:
+  CursorGapTest() {
+    for (int id = 10; id <= 90; id += 10) must(a_.insert(row_of(id)));
+    a_.commit();
+  }
+
+  Cursor& open(test::Session& session, std::size_t index_number,
+               const ReadSettings& settings = locking()) {
+    cursor_.emplace(store_.table());
+    cursor_->open(session.transaction(), index_number, settings,
+                  codec::ColumnSet(test::kColumns, true), false);
+    return *cursor_;
+  }
+  std::string prefix(std::size_t index_number, int id) {
+    return test::search_prefix(store_.table(), index_number, row_of(id), 1);
+  }
+  // The ids in [first, last], read with locks.
+  Ids scan(test::Session& session, std::size_t index_number, int first, int last,
+           const ReadSettings& settings = locking()) {
+    Cursor& cursor = open(session, index_number, settings);
+    std::string upper = prefix(index_number, last);
+    codec::make_successor(upper);
+    cursor.confine(prefix(index_number, first), upper);
+    Ids ids;
+    bool found = false;
+    must(cursor.seek(SeekMode::kFirstAtOrAfter, prefix(index_number, first), record_.data(),
+                     found));
+    while (found) {
+      ids.push_back(record_.row().id);
+      must(cursor.next(record_.data(), found));
+    }
+    return ids;
+  }
+  // Whether another transaction may insert the row; it is not kept.
+  bool may_insert(int id) {
+    test::Session other(store_);
+    const Status status = other.insert(row_of(id));
+    EXPECT_TRUE(status.is_ok() || status.is(ErrorCode::kLockTimeout)) << status.message();
+    return status.is_ok();
+  }
+
+  test::Store store_{Keys::kId};
+  test::Session a_{store_};
+  test::Session b_{store_};
+  test::Record record_;
+  std::optional<Cursor> cursor_;
+};
+
+TEST_F(CursorGapTest, ARangeThatWasReadIsClosedForInsertsAndTheRestIsOpen) {
+  EXPECT_EQ(scan(b_, test::kPrimary, 25, 55), (Ids{30, 40, 50}));
+  for (const int id : {25, 29, 31, 45, 55}) EXPECT_FALSE(may_insert(id)) << id;
+  for (const int id : {24, 21, 56, 59, 95}) EXPECT_TRUE(may_insert(id)) << id;
+  b_.rollback();
+  for (const int id : {25, 45}) EXPECT_TRUE(may_insert(id)) << id;
+}
+
+TEST_F(CursorGapTest, AnEmptyRangeIsClosedToo) {
+  EXPECT_EQ(scan(b_, test::kPrimary, 31, 39), Ids{});
+  for (const int id : {31, 35, 39}) EXPECT_FALSE(may_insert(id)) << id;
+  EXPECT_TRUE(may_insert(41));
+}
+
+TEST_F(CursorGapTest, AScanThatStopsEarlyLeavesTheRestOpen) {
+  Cursor& cursor = open(b_, test::kPrimary);
+  bool found = false;
+  must(cursor.seek_first(record_.data(), found));
+  must(cursor.next(record_.data(), found));
+  EXPECT_EQ(record_.row().id, 20);
+  for (const int id : {1, 15, 19}) EXPECT_FALSE(may_insert(id)) << id;
+  for (const int id : {21, 95}) EXPECT_TRUE(may_insert(id)) << id;
+}
+
+TEST_F(CursorGapTest, ABackwardScanClosesWhatItHasSeen) {
+  Cursor& cursor = open(b_, test::kPrimary);
+  bool found = false;
+  must(cursor.seek_last(record_.data(), found));
+  must(cursor.previous(record_.data(), found));
+  EXPECT_EQ(record_.row().id, 80);
+  for (const int id : {81, 89, 91, 200}) EXPECT_FALSE(may_insert(id)) << id;
+  for (const int id : {79, 5}) EXPECT_TRUE(may_insert(id)) << id;
+}
+
+TEST_F(CursorGapTest, AScanThatTurnsAroundClosesBothSides) {
+  Cursor& cursor = open(b_, test::kPrimary);
+  bool found = false;
+  must(cursor.seek(SeekMode::kFirstAtOrAfter, prefix(test::kPrimary, 45), record_.data(), found));
+  EXPECT_EQ(record_.row().id, 50);
+  must(cursor.previous(record_.data(), found));
+  EXPECT_EQ(record_.row().id, 40);
+  for (const int id : {41, 45, 49}) EXPECT_FALSE(may_insert(id)) << id;
+  for (const int id : {39, 51}) EXPECT_TRUE(may_insert(id)) << id;
+}
+
+TEST_F(CursorGapTest, ASecondaryIndexIsClosedForEntriesThatMoveThere) {
+  EXPECT_EQ(scan(b_, test::kByCode, 25, 55), (Ids{30, 40, 50}));
+  Row moved = row_of(90);
+  moved.code = 45;
+  EXPECT_TRUE(fails_with(ErrorCode::kLockTimeout, a_.update(row_of(90), moved)));
+  moved.code = 60;
+  EXPECT_TRUE(fails_with(ErrorCode::kDuplicateKey, a_.update(row_of(90), moved)));
+  moved.code = 61;
+  EXPECT_TRUE(succeeds(a_.update(row_of(90), moved)));
+  EXPECT_FALSE(may_insert(45));
+  EXPECT_TRUE(may_insert(56));
+}
+
+TEST_F(CursorGapTest, ANonUniqueValueIsClosedForMoreOfItsKind) {
+  Cursor& cursor = open(b_, test::kByCity);
+  bool found = false;
+  must(cursor.seek(SeekMode::kFirstWithPrefix, prefix(test::kByCity, 30), record_.data(), found));
+  must(cursor.next_with_prefix(record_.data(), found));
+  EXPECT_FALSE(found);
+  Row same = row_of(35);
+  same.city = "c30";
+  EXPECT_TRUE(fails_with(ErrorCode::kLockTimeout, a_.insert(same)));
+  EXPECT_TRUE(may_insert(36)) << "of another city";
+}
+
+TEST_F(CursorGapTest, AMissingKeyStaysLockedAndItsNeighboursAreFree) {
+  for (const std::size_t index : {test::kPrimary, test::kByCode}) {
+    Cursor& cursor = open(b_, index);
+    bool found = true;
+    must(cursor.find_unique(prefix(index, 35), record_.data(), found));
+    EXPECT_FALSE(found);
+    EXPECT_FALSE(may_insert(35));
+    EXPECT_TRUE(may_insert(34));
+    EXPECT_TRUE(may_insert(36));
+    EXPECT_TRUE(succeeds(b_.insert(row_of(35)))) << "by who has looked";
+    b_.rollback();
+  }
+}
+
+TEST_F(CursorGapTest, AFoundKeyLocksItsRowOnly) {
+  Cursor& cursor = open(b_, test::kByCode);
+  bool found = false;
+  must(cursor.find_unique(prefix(test::kByCode, 30), record_.data(), found));
+  EXPECT_TRUE(found);
+  EXPECT_TRUE(may_insert(29));
+  EXPECT_TRUE(may_insert(31));
+}
+
+TEST_F(CursorGapTest, WithoutGapLocksInsertsAreFree) {
+  ReadSettings settings = locking();
+  settings.locks_gaps = false;
+  scan(b_, test::kPrimary, 25, 55, settings);
+  EXPECT_TRUE(may_insert(45));
+  bool found = true;
+  must(open(b_, test::kPrimary, settings)
+           .find_unique(prefix(test::kPrimary, 35), record_.data(), found));
+  EXPECT_TRUE(may_insert(35));
+}
+
+TEST_F(CursorGapTest, WhatAnotherIsInsertingIsWaitedFor) {
+  for (const std::size_t index : {test::kPrimary, test::kByCode, test::kByCity}) {
+    must(a_.insert(row_of(45)));
+    std::thread other([this] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      a_.commit();
+    });
+    EXPECT_EQ(scan(b_, index, 30, 60, locking(true)), (Ids{30, 40, 45, 50, 60})) << index;
+    other.join();
+    must(b_.remove(row_of(45)));
+    b_.commit();
+  }
+}
+
+TEST_F(CursorGapTest, WhatAnotherTakesBackIsNotSeen) {
+  must(a_.insert(row_of(45)));
+  std::thread other([this] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    a_.rollback();
+  });
+  EXPECT_EQ(scan(b_, test::kPrimary, 30, 60, locking(true)), (Ids{30, 40, 50, 60}));
+  other.join();
+  EXPECT_FALSE(may_insert(45));
+}
+
+TEST_F(CursorGapTest, AReadThatMayNotWaitFailsBeforeAnInsertAndOneThatSkipsPassesIt) {
+  must(a_.insert(row_of(45)));
+  Cursor& cursor = open(b_, test::kPrimary);
+  bool found = false;
+  must(cursor.seek(SeekMode::kFirstAtOrAfter, prefix(test::kPrimary, 40), record_.data(), found));
+  EXPECT_TRUE(fails_with(ErrorCode::kLockTimeout, cursor.next(record_.data(), found)));
+  b_.rollback();
+  ReadSettings skipping = locking();
+  skipping.skip_locked = true;
+  EXPECT_EQ(scan(b_, test::kPrimary, 30, 60, skipping), (Ids{30, 40, 50, 60}));
+}
+
+TEST_F(CursorGapTest, WhatIsInsertedElsewhereIsNotWaitedFor) {
+  must(a_.insert(row_of(15)));
+  must(a_.insert(row_of(75)));
+  EXPECT_EQ(scan(b_, test::kPrimary, 30, 60), (Ids{30, 40, 50, 60}));
+}
+
+TEST_F(CursorGapTest, WhatWasCommittedAfterTheScanBeganIsSeen) {
+  Cursor& cursor = open(b_, test::kPrimary);
+  bool found = false;
+  must(cursor.seek(SeekMode::kFirstAtOrAfter, prefix(test::kPrimary, 30), record_.data(), found));
+  for (const int id : {35, 55}) must(a_.insert(row_of(id)));
+  must(a_.remove(row_of(40)));
+  a_.commit();
+  Ids ids;
+  while (found) {
+    ids.push_back(record_.row().id);
+    must(cursor.next(record_.data(), found));
+  }
+  EXPECT_EQ(ids, (Ids{30, 35, 50, 55, 60, 70, 80, 90}));
+}
+
+TEST_F(CursorGapTest, APreparedTransactionsInsertsAreWaitedForAfterARestart) {
+  must(a_.insert(row_of(45)));
+  a_.transaction().end_statement();
+  must(a_.transaction().prepare("name", kv::Durability::kSynced));
+  store_.transactions().detach_prepared(a_.take_transaction());
+  b_.take_transaction().reset();
+  store_.reopen();
+  test::Session reader(store_);
+  cursor_.emplace(store_.table());
+  cursor_->open(reader.transaction(), test::kByCode, locking(),
+                codec::ColumnSet(test::kColumns, true), false);
+  bool found = false;
+  must(cursor_->seek(SeekMode::kFirstAtOrAfter, prefix(test::kByCode, 40), record_.data(), found));
+  EXPECT_EQ(record_.row().id, 40);
+  EXPECT_TRUE(fails_with(ErrorCode::kLockTimeout, cursor_->next(record_.data(), found)));
+  reader.rollback();
+  must(store_.transactions().commit_prepared("name", found));
+  must(cursor_->seek(SeekMode::kFirstAtOrAfter, prefix(test::kByCode, 41), record_.data(), found));
+  EXPECT_EQ(record_.row().id, 45);
+  cursor_.reset();
+}
+
+// ---- semi-consistent reads and snapshot isolation
+
+TEST_F(CursorGapTest, ASemiConsistentReadGivesALockedRowAsCommittedAndThenWaits) {
+  for (const std::size_t index : {test::kPrimary, test::kByAmount, test::kByCity}) {
+    Row changed = row_of(20);
+    changed.note = "changed";
+    must(a_.update(row_of(20), changed));
+    ReadSettings settings = locking();
+    settings.locks_gaps = false;
+    Cursor& cursor = open(b_, index, settings);
+    cursor.set_semi_consistent(true);
+    bool found = false;
+    must(cursor.seek(SeekMode::kFirstWithPrefix, prefix(index, 20), record_.data(), found));
+    ASSERT_TRUE(found);
+    EXPECT_EQ(record_.row(), row_of(20));
+    EXPECT_TRUE(cursor.read_semi_consistently());
+    EXPECT_TRUE(fails_with(ErrorCode::kLockTimeout, cursor.next(record_.data(), found)))
+        << "the row is wanted";
+    must(cursor.seek(SeekMode::kFirstWithPrefix, prefix(index, 20), record_.data(), found));
+    cursor.pass_over_row();
+    must(cursor.next(record_.data(), found));
+    EXPECT_FALSE(cursor.read_semi_consistently()) << "nobody has locked the next one";
+    must(cursor.seek(SeekMode::kFirstWithPrefix, prefix(index, 20), record_.data(), found));
+    a_.commit();
+    must(cursor.next(record_.data(), found));
+    EXPECT_EQ(record_.row(), changed);
+    EXPECT_FALSE(cursor.read_semi_consistently());
+    b_.rollback();
+    must(a_.update(changed, row_of(20)));
+    a_.commit();
+  }
+}
+
+TEST_F(CursorGapTest, ANewerRowIsAnErrorIfTheReadRejectsIt) {
+  ReadSettings settings = locking();
+  settings.rejects_newer = true;
+  b_.transaction().begin_statement(txn::IsolationLevel::kRepeatableRead);
+  b_.transaction().open_snapshot();
+  Row changed = row_of(30);
+  changed.note = "changed";
+  must(a_.update(row_of(30), changed));
+  must(a_.remove(row_of(50)));
+  must(a_.insert(row_of(65)));
+  a_.commit();
+  bool found = false;
+  for (const int id : {30, 50, 65}) {
+    Cursor& cursor = open(b_, test::kPrimary, settings);
+    EXPECT_TRUE(fails_with(ErrorCode::kSnapshotConflict,
+                           cursor.find_unique(prefix(test::kPrimary, id), record_.data(), found)))
+        << id;
+  }
+  Cursor& cursor = open(b_, test::kByCode, settings);
+  must(cursor.seek(SeekMode::kFirstAtOrAfter, prefix(test::kByCode, 20), record_.data(), found));
+  EXPECT_TRUE(found) << "nobody has changed it";
+  EXPECT_TRUE(fails_with(ErrorCode::kSnapshotConflict, cursor.next(record_.data(), found)));
+  b_.rollback();
+  EXPECT_EQ(scan(b_, test::kPrimary, 60, 70, settings), (Ids{60, 65, 70}))
+      << "there is no snapshot";
+}
+
+TEST_F(CursorGapTest, OwnChangesAreNoConflict) {
+  ReadSettings settings = locking();
+  settings.rejects_newer = true;
+  b_.transaction().begin_statement(txn::IsolationLevel::kRepeatableRead);
+  b_.transaction().open_snapshot();
+  Row changed = row_of(30);
+  changed.note = "changed";
+  must(b_.update(row_of(30), changed));
+  must(b_.insert(row_of(35)));
+  EXPECT_EQ(scan(b_, test::kPrimary, 30, 40, settings), (Ids{30, 35, 40}));
+}
+
+// ---- many at once
+
+// Readers read a range twice with locks, on several indexes; writers insert, move, remove, commit
+// and roll back all the time. Whatever a reader saw first it must see again.
+TEST_F(CursorGapTest, ARangeReadTwiceIsTheSameWhileOthersInsert) {
+  constexpr int kReaders = 3;
+  constexpr int kWriters = 3;
+  constexpr int kRounds = 150;
+  const unsigned seed = std::random_device{}();
+  std::cout << "seed " << seed << std::endl;
+  std::atomic<int> readers_left = kReaders;
+  std::atomic<int> changes = 0;
+  std::atomic<int> differences = 0;
+  std::vector<std::thread> threads;
+  for (int reader = 0; reader < kReaders; ++reader) {
+    threads.emplace_back([&, reader] {
+      std::mt19937 random(seed + static_cast<unsigned>(reader));
+      test::Session session(store_);
+      test::Record record;
+      const auto read = [&](std::size_t index, int first, int last, Ids& ids) {
+        Cursor cursor(store_.table());
+        cursor.open(session.transaction(), index, locking(true, lock::LockMode::kShared),
+                    codec::ColumnSet(test::kColumns, true), false);
+        std::string upper = prefix(index, last);
+        codec::make_successor(upper);
+        cursor.confine(prefix(index, first), upper);
+        bool found = false;
+        Status status = cursor.seek(SeekMode::kFirstAtOrAfter, prefix(index, first),
+                                    record.data(), found);
+        for (; status.is_ok() && found; status = cursor.next(record.data(), found)) {
+          ids.push_back(record.row().id);
+        }
+        return status.is_ok();
+      };
+      for (int round = 0; round < kRounds; ++round) {
+        const std::size_t index = random() % 2 == 0 ? test::kPrimary : test::kByCode;
+        const int first = static_cast<int>(random() % 60);
+        const int last = first + static_cast<int>(random() % 30);
+        Ids once;
+        Ids twice;
+        if (read(index, first, last, once)) {
+          std::this_thread::yield();
+          if (read(index, first, last, twice) && once != twice) ++differences;
+        }
+        session.rollback();
+      }
+      --readers_left;
+    });
+  }
+  for (int writer = 0; writer < kWriters; ++writer) {
+    threads.emplace_back([&, writer] {
+      std::mt19937 random(seed + 100 + static_cast<unsigned>(writer));
+      test::Session session(store_);
+      session.writer().set_wait_policy({.may_wait = true, .timeout_ms = 20'000});
+      while (readers_left > 0) {
+        bool failed = false;
+        for (unsigned i = 0; i < 1 + random() % 3 && !failed; ++i) {
+          const Row row = row_of(static_cast<int>(random() % 100) * 3 + writer);
+          const Status inserted = session.insert(row);
+          failed = !inserted.is_ok() && !inserted.is(ErrorCode::kDuplicateKey);
+          if (inserted.is(ErrorCode::kDuplicateKey) && row.id % 10 != 0) {
+            // The duplicate is locked, if it is the row itself: nobody else makes such ids.
+            failed = !session.remove(row).is_ok();
+          }
+        }
+        if (failed || random() % 4 == 0) {
+          session.rollback();
+        } else {
+          session.commit();
+          ++changes;
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(differences, 0) << "seed " << seed;
+  EXPECT_GT(changes, 20);
+  EXPECT_TRUE(store_.check().empty());
+}
+
+}  // namespace
+}  // namespace basalt::table
