@@ -299,8 +299,8 @@ void Cursor::go_on_beyond(std::string_view key, Direction direction) {
 }
 
 // Moves the valid iterator by one. An iterator over own changes that turns around must be made
-// anew: RocksDB's loses its place if the transaction wrote ahead of it. So must one that locks: what
-// it has dealt with lies behind it.
+// anew: RocksDB's loses its place if the transaction wrote ahead of it. So must one that locks:
+// what it has dealt with lies behind it.
 void Cursor::step(Direction direction) {
   repeats_row_ = false;
   if (direction != direction_ && (transaction_->has_writes() || settings_.lock)) {

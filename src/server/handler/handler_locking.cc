@@ -22,6 +22,16 @@ bool reads_for_writing(THD* thd, thr_lock_type type) {
       return is_repeatable;
     case SQLCOM_SELECT:
     case SQLCOM_LOCK_TABLES:
+      return false;
+    default:
+      // The server asks for this where the statement itself will be in the binary log.
+      return is_repeatable && type == TL_READ_NO_INSERT;
+  }
+}
+
+// Statements about tables as such. Metadata locks keep others off where that matters.
+bool is_administrative(THD* thd) {
+  switch (thd_sql_command(thd)) {
     case SQLCOM_ALTER_TABLE:
     case SQLCOM_CREATE_INDEX:
     case SQLCOM_DROP_INDEX:
@@ -29,10 +39,9 @@ bool reads_for_writing(THD* thd, thr_lock_type type) {
     case SQLCOM_ANALYZE:
     case SQLCOM_CHECK:
     case SQLCOM_CHECKSUM:
-      return false;
+      return true;
     default:
-      // The server asks for this where the statement itself will be in the binary log.
-      return is_repeatable && type == TL_READ_NO_INSERT;
+      return false;
   }
 }
 
@@ -46,8 +55,11 @@ std::optional<lock::LockMode> row_lock_of(THD* thd, thr_lock_type type) {
   if (type == TL_READ_WITH_SHARED_LOCKS || type == TL_READ_SKIP_LOCKED) {
     return lock::LockMode::kShared;
   }
-  if (reads_for_writing(thd, type)) return lock::LockMode::kShared;
-  if (thd_tx_isolation(thd) == ISO_SERIALIZABLE && is_multi_statement(thd)) return lock::LockMode::kShared;
+  if (is_administrative(thd)) return std::nullopt;
+  const bool is_serializable = thd_tx_isolation(thd) == ISO_SERIALIZABLE;
+  if (reads_for_writing(thd, type) || (is_serializable && is_multi_statement(thd))) {
+    return lock::LockMode::kShared;
+  }
   return std::nullopt;
 }
 
