@@ -42,6 +42,11 @@ class Sysbench:
                               "--mysql-ignore-errors=1205,1213"),
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
+    def stop(self) -> None:
+        """Ends the process; the server lives on."""
+        assert self._process is not None
+        self._process.terminate()
+
     def join(self) -> list[str]:
         """Waits for the process to notice the crash; problems if it ended before, or does not."""
         assert self._process is not None

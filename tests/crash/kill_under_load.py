@@ -2,15 +2,19 @@
 """Kills the server under load, again and again: nothing acknowledged is lost, nothing is halved.
 
 Usage: tests/crash/kill_under_load.py [--rounds N] [--seconds S] [--threads T] [--sysbench]
+                                      [--no-replica]
 
 Each round runs T clients (updates of indexed and of plain columns, delete and insert, inserts;
-several changes per transaction, both isolation levels), ends mariadbd with SIGKILL at a random
-moment, starts it again on the same data and demands:
+several changes per transaction, both isolation levels), while a replica follows with 8 threads in
+optimistic mode; ends the source, the replica, or both with SIGKILL at a random moment, starts them
+again on the same data and demands:
 
   - it starts, and no transaction stays prepared
   - CHECK TABLE of every table is clean
   - every acknowledged commit is there, no other but those in doubt, each wholly (_journal.py)
   - the binary log, replayed into InnoDB tables, gives the same rows (support/binlog.py)
+  - the replica catches up and is the same: rows, definitions, indexes, position, own log
+    (support/replication.py)
 
 The binary log and the engine's log are synced. With --sysbench, Debian's sysbench runs
 oltp_write_only with T threads beside a few journal clients. The last line counts rounds; a
@@ -21,6 +25,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import shutil
 import sys
 import time
 from dataclasses import dataclass, field
@@ -36,13 +41,17 @@ from _journal import Fate, Verdict
 from _load import Load
 from _sysbench import DATABASE as SYSBENCH_DATABASE
 from _sysbench import Sysbench
-from support import checks, workspace
+from basaltcli.server import Server
+from support import checks, replication, workspace
 from support.binlog import BinlogReplay
+from support.replication import Link
 from support.workspace import Tally, Workspace
 
-OPTIONS = ("--log-bin=binlog", "--sync-binlog=1", "--binlog-format=ROW", "--server-id=1",
-           "--innodb-flush-log-at-trx-commit=1", "--loose-rocksdb-flush-log-at-trx-commit=1",
-           "--loose-rocksdb-write-buffer-size=4M", "--max-connections=100")
+_ENGINE = ("--loose-rocksdb-flush-log-at-trx-commit=1", "--loose-rocksdb-write-buffer-size=4M",
+           "--max-connections=100")
+OPTIONS = (*replication.SOURCE_OPTIONS, *replication.server_id(1), *_ENGINE)
+REPLICA_OPTIONS = (*replication.REPLICA_OPTIONS, *replication.server_id(2),
+                   *replication.parallel("optimistic"), *_ENGINE)
 JOURNAL_CLIENTS_BESIDE_SYSBENCH = 4
 
 
@@ -51,6 +60,7 @@ class Round:
     """What one round came to."""
 
     number: int
+    died: str = ""
     seconds: float = 0
     commits: int = 0
     restart: float = 0
@@ -75,14 +85,25 @@ class KillUnderLoad:
                                       arguments.sysbench_rows, arguments.threads)
             databases.append(SYSBENCH_DATABASE)
         self._replay = BinlogReplay(self._server, databases)
+        self._databases = databases
+        self._work = work
+        self._link: Link | None = None
+        self._has_replica: bool = arguments.replica
 
     def prepare(self) -> None:
-        """Starts the server and makes the tables."""
+        """Starts the server, makes the tables, and starts a replica from a copy of its data."""
         self._server.start()
         self._load.create_tables()
         if self._sysbench is not None:
             self._sysbench.create_tables()
         self._replay.create_copies()
+        if self._has_replica:
+            self._server.stop()
+            shutil.copytree(self._server.datadir, self._work.directory / "replica")
+            self._link = Link(self._server, self._work.server("replica", options=REPLICA_OPTIONS))
+            self._server.start()
+            self._link.replica.start()
+            self._link.begin()
 
     def round(self, number: int) -> Round:
         """Load, crash, restart, checks."""
@@ -90,11 +111,13 @@ class KillUnderLoad:
         before, replayed = self._load.acknowledged(), self._replay.transactions
         self._crash(result)
         result.commits = self._load.acknowledged() - before
-        log_size = self._server.log.stat().st_size
+        log_sizes = {server: server.log.stat().st_size for server in self._servers()}
         started = time.monotonic()
-        self._server.start()
+        for server in self._servers():
+            if server.pid() is None:
+                server.start()
         result.restart = time.monotonic() - started
-        self._check(result, log_size)
+        self._check(result, log_sizes)
         result.replayed = self._replay.transactions - replayed
         return result
 
@@ -108,15 +131,31 @@ class KillUnderLoad:
             result.problems.append(f"mariadbd died by itself, see {self._server.log}")
         if self._sysbench is not None and self._sysbench.ended_early():
             result.problems.append(f"sysbench stopped with an error, see {self._sysbench.log}")
-        self._server.kill()
+        victims = self._victims()
+        for server in victims:
+            server.kill()
+        result.died = " and ".join("source" if server is self._server else "replica"
+                                   for server in victims)
         result.seconds = time.monotonic() - started
+        if self._sysbench is not None and self._server not in victims:
+            self._sysbench.stop()
         self._load.join()
         if self._sysbench is not None:
             result.problems += self._sysbench.join()
         result.problems += self._load.errors
         self._load.errors.clear()
 
-    def _check(self, result: Round, log_size: int) -> None:
+    def _servers(self) -> list[Server]:
+        return [self._server] if self._link is None else [self._server, self._link.replica]
+
+    def _victims(self) -> list[Server]:
+        """Who dies in this round: mostly the source, and often the replica."""
+        if self._link is None:
+            return [self._server]
+        return self._chance.choice((self._servers(), self._servers(), [self._server],
+                                    [self._link.replica]))
+
+    def _check(self, result: Round, log_sizes: dict[Server, int]) -> None:
         prepared = self._server.query("XA RECOVER")
         if prepared:
             result.problems.append(f"transactions stay prepared: {prepared}")
@@ -125,16 +164,20 @@ class KillUnderLoad:
         result.problems += result.verdict.problems
         result.problems += self._replay.catch_up()
         result.problems += self._replay.compare()
-        result.problems += checks.engine_errors(self._server, log_size)
+        if self._link is not None:
+            result.problems += self._link.catch_up() or self._link.compare(self._databases)
+        for server, log_size in log_sizes.items():
+            result.problems += checks.engine_errors(server, log_size)
 
     def finish(self) -> None:
-        self._server.stop()
+        for server in reversed(self._servers()):
+            server.stop()
 
 
 def show(rounds: list[Round]) -> None:
     """One line per round."""
     table = Table(box=None, pad_edge=False)
-    for name in ("round", "load s", "commits", "in doubt", "of them there", "restart s",
+    for name in ("round", "died", "load s", "commits", "in doubt", "of them there", "restart s",
                  "transactions replayed", "problems"):
         table.add_column(name, justify="right")
     in_doubt, there = 0, 0
@@ -142,7 +185,7 @@ def show(rounds: list[Round]) -> None:
         doubts = result.verdict.fates[Fate.IN_DOUBT] - in_doubt
         found = result.verdict.in_doubt_committed - there
         in_doubt, there = in_doubt + doubts, there + found
-        table.add_row(str(result.number), f"{result.seconds:.1f}", str(result.commits),
+        table.add_row(str(result.number), result.died, f"{result.seconds:.1f}", str(result.commits),
                       str(doubts), str(found), f"{result.restart:.1f}", str(result.replayed),
                       str(len(result.problems)))
     Console(soft_wrap=True, width=110).print(table)
@@ -156,8 +199,8 @@ def run(work: Workspace, arguments: argparse.Namespace) -> Tally:
     for number in range(1, arguments.rounds + 1):
         result = test.round(number)
         rounds.append(result)
-        print(f"round {number}: killed after {result.seconds:.1f} s and {result.commits} commits, "
-              f"{len(result.problems)} problems", flush=True)
+        print(f"round {number}: {result.died} killed after {result.seconds:.1f} s and "
+              f"{result.commits} commits, {len(result.problems)} problems", flush=True)
         for problem in result.problems[:20]:
             print(f"  {problem}", flush=True)
         if result.problems:
@@ -181,6 +224,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--sysbench", action="store_true",
                         help="load by sysbench oltp_write_only, beside "
                              f"{JOURNAL_CLIENTS_BESIDE_SYSBENCH} journal clients")
+    parser.add_argument("--no-replica", dest="replica", action="store_false",
+                        help="the source alone")
     parser.add_argument("--sysbench-rows", type=int, default=10000, help="rows in its tables")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     workspace.add_arguments(parser)

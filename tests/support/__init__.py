@@ -1,1 +1,1 @@
-"""What the crash tests and the model tests share: workspaces, servers, checks."""
+"""What the crash, replication and model tests share: workspaces, servers, checks."""

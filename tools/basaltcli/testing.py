@@ -264,5 +264,7 @@ STEPS = (
          needs_build=True, is_quick=False),
     Step("crash", "Crash tests", _scripts("tests/crash", "*.py"), needs_build=True,
          is_quick=False),
+    Step("replication", "Replication tests", _scripts("tests/replication", "*.py"),
+         needs_build=True, is_quick=False),
     Step("demo", "The demo, small", _demo, needs_build=True, is_quick=False),
 )
