@@ -16,7 +16,7 @@ its own, and the replica stops at the source's, with any engine.
 
 Each time the replica starts again on its data, goes on by its stored position, and must end equal
 to the source: rows (those of a table without any key, too), indexes, definitions, position, its
-own log. The last line is "N passed, N failed", a case being one death, or one series of random kills.
+own log. The last line is "N passed, N failed", a case being one death, or a series of random ones.
 """
 
 from __future__ import annotations
