@@ -45,7 +45,9 @@ txn::IsolationLevel isolation_level_of(THD* thd) {
 }
 
 void Session::register_statement() {
-  if (!is_raised()) the_engine().locks().clear_interrupt(transaction_->lock_owner());
+  the_engine().locks().clear_interrupt(transaction_->lock_owner());
+  // In this order: a KILL raises its flag first and interrupts then, and may come in between.
+  if (is_raised()) the_engine().locks().interrupt(transaction_->lock_owner());
   transaction_->begin_statement(isolation_level_of(thd_));
   transaction_->lock_owner().set_most_keys(max_row_locks(thd_));
   trans_register_ha(thd_, false, g_plugin->hton, 0);

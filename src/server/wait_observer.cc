@@ -3,20 +3,32 @@
 #include "server/mariadb.h"
 
 namespace basalt::server {
+namespace {
+
+THD* connection_of(const lock::LockOwner& owner) { return static_cast<THD*>(owner.user()); }
+
+}  // namespace
 
 void WaitReporter::wait_begins(lock::LockOwner& waiter) {
-  if (waiter.user() == nullptr) return;
-  thd_wait_begin(static_cast<THD*>(waiter.user()), THD_WAIT_ROW_LOCK);
+  if (connection_of(waiter) != nullptr) thd_wait_begin(connection_of(waiter), THD_WAIT_ROW_LOCK);
 }
 
 void WaitReporter::wait_ends(lock::LockOwner& waiter) {
-  if (waiter.user() == nullptr) return;
-  thd_wait_end(static_cast<THD*>(waiter.user()));
+  if (connection_of(waiter) != nullptr) thd_wait_end(connection_of(waiter));
 }
 
+// Without a connection that holds the lock nobody can be asked to give way, but the binary log
+// still marks the transaction as one that waited: replicas then begin it no earlier than they must.
 void WaitReporter::waits_for(lock::LockOwner& waiter, lock::LockOwner& holder) {
-  if (waiter.user() == nullptr || holder.user() == nullptr) return;
-  thd_rpl_deadlock_check(static_cast<THD*>(waiter.user()), static_cast<THD*>(holder.user()));
+  if (connection_of(waiter) == nullptr) return;
+  thd_rpl_deadlock_check(connection_of(waiter), connection_of(holder));
+}
+
+// Of transactions that parallel replication has to commit in an order, the later one: were it the
+// earlier one, that would be tried again at once and meet the later one's locks again.
+int WaitReporter::prefers_victim(lock::LockOwner& first, lock::LockOwner& second) {
+  // The server's answer is about the second.
+  return -thd_deadlock_victim_preference(connection_of(first), connection_of(second));
 }
 
 // Of two replicated transactions the one that has to commit later.
