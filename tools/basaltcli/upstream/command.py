@@ -42,10 +42,12 @@ class _Choice:
             raise BasaltError("whole suites and single cases cannot be mixed",
                               "run the command twice")
 
-    @property
-    def arguments(self) -> list[str]:
-        """What the driver is told."""
-        return self.cases or ["--suite=" + ",".join(suite.driver_name for suite in self.suites)]
+    def arguments(self, group: Sequence[Suite]) -> list[str]:
+        """What the driver is told to run of some of the suites."""
+        names = [suite.driver_name for suite in group]
+        if self.cases:
+            return [case for case in self.cases if case.partition(".")[0] in names]
+        return ["--suite=" + ",".join(names)]
 
 
 def quick_cases() -> list[str]:
@@ -61,8 +63,7 @@ def run(release: ServerRelease, flavour: str, words: Sequence[str], parallel: in
     place.mkdir(parents=True, exist_ok=True)
     lists = {suite.name: results.load(suite.list_file) for suite in choice.suites}
     cases = len(choice.cases) or sum(map(len, lists.values()))
-    # Combinations of a case overwrite each other's results when they run at the same time.
-    arguments = [f"--parallel={1 if update else parallel}", *choice.arguments]
+    seen = runner.Run()
     with locking.exclusive(place.with_name("upstream.lock"), "the server's suites"), \
             ui.progress("The server's own suites") as bar:
         done = 0
@@ -72,13 +73,17 @@ def run(release: ServerRelease, flavour: str, words: Sequence[str], parallel: in
             done += 1
             bar.update(min(done, cases), cases)
 
-        left_out = [f"{suite.driver_name}.{case}" for suite in choice.suites
-                    for case, expected in lists[suite.name].items()
-                    if expected.status == "not_run"]
-        seen = runner.execute(release, flavour, choice.suites, arguments, left_out, count,
-                              with_differences=not update)
-    if update:
-        runner.record_differences(flavour, seen, choice.suites, lists)
+        for group in suites.by_view(choice.suites):
+            # Combinations of a case overwrite each other's results when they run at the same time.
+            arguments = [f"--parallel={1 if update else parallel}", *choice.arguments(group)]
+            left_out = [f"{suite.driver_name}.{case}" for suite in group
+                        for case, expected in lists[suite.name].items()
+                        if expected.status == "not_run"]
+            part = runner.execute(release, flavour, group, arguments, left_out, count,
+                                  with_differences=not update)
+            if update:
+                runner.record_differences(flavour, part, group, lists)
+            seen.add(part)
     surprises: list[str] = []
     total = sum(map(len, seen.outcomes.values()))
     for suite in choice.suites:

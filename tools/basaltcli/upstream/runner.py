@@ -15,7 +15,7 @@ from basaltcli.server_release import ServerRelease
 from basaltcli.upstream import differences, suites
 from basaltcli.upstream.results import Expectation, Outcome
 from basaltcli.upstream.rewrite import COMBINATION
-from basaltcli.upstream.suites import Suite
+from basaltcli.upstream.suites import NOT_CHOSEN, Suite
 
 # Cases of thousands of synced DDL statements take minutes on a busy disk.
 _CASE_MINUTES = 12
@@ -33,6 +33,11 @@ class Run:
 
     outcomes: dict[str, dict[str, Outcome]] = field(default_factory=dict)
     comments: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def add(self, other: Run) -> None:
+        """Takes over what a run of other suites has seen."""
+        self.outcomes.update(other.outcomes)
+        self.comments.update(other.comments)
 
 
 class Transcript:
@@ -63,6 +68,8 @@ class Transcript:
         suite = self._names[match["suite"]]
         case = case_name(match["case"], match["combinations"] or "")
         result = match["result"]
+        if match["comment"].strip() == NOT_CHOSEN:
+            return
         if result == "pass":
             self.run.outcomes[suite][case] = Outcome.PASSED
         elif result in ("skipped", "disabled"):
@@ -109,17 +116,19 @@ def directory(flavour: str) -> Path:
 def execute(release: ServerRelease, flavour: str, chosen: Sequence[Suite],
             arguments: Sequence[str], left_out: Collection[str], each: Callable[[], None],
             with_differences: bool = True) -> Run:
-    """Runs the driver with `arguments`, which name what is to run of the chosen suites.
+    """Runs the driver with `arguments`, which name what is to run of the chosen suites, all of one
+    view.
 
     `left_out` are cases that must not run, with the driver's names of their suites.
     """
     place = directory(flavour)
-    test_dir = suites.make_view(release, flavour)
+    test_dir = suites.make_view(release, flavour, chosen[0].view)
     if with_differences:
         for suite in chosen:
             differences.install(suite, _result_folder(test_dir, suite))
     details = place / "failures"
-    shutil.rmtree(details, ignore_errors=True)
+    for suite in chosen:
+        shutil.rmtree(details / suite.name, ignore_errors=True)
     observations = place / "observations.jsonl"
     for left_over in place.glob("observations.jsonl*"):
         left_over.unlink()

@@ -6,6 +6,7 @@ import shutil
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from pathlib import Path
 
 from basaltcli import layout, mtr
@@ -17,6 +18,10 @@ FOLDER = layout.ROOT / "tests" / "upstream"
 _OVERLAY = "basalt"
 # What the suites source of others.
 _SOURCED = ("suite/rpl/t", "suite/rpl/include", "suite/binlog/include", "main/backup_log.inc")
+# Views, and the engines in whose place ours is put in what the suites of a view source.
+_VIEWS = {"": ("InnoDB", "MyISAM"), "transactions": ("InnoDB",)}
+# What the driver says of a case that does not belong to the choice.
+NOT_CHOSEN = "not chosen"
 # Sources of the driver itself, and of the checks between the cases.
 _DRIVERS_OWN = {"check-testcase.test", "check-warnings.test", "mtr_check.sql",
                 "mtr_warnings.sql"}
@@ -30,6 +35,8 @@ class Suite:
     place: str = ""
     overlay: bool = False
     replaces: tuple[str, ...] = ()
+    view: str = ""
+    chosen: tuple[str, ...] = ()
     leave_out: tuple[str, ...] = ()
     only: Mapping[str, Sequence[str]] = field(default_factory=dict)
     quick: tuple[str, ...] = ()
@@ -58,26 +65,34 @@ def load() -> list[Suite]:
             for entry in table["suite"]]
 
 
-def make_view(release: ServerRelease, flavour: str) -> Path:
-    """The view with all suites rewritten; returns its mysql-test directory."""
+def by_view(chosen: Sequence[Suite]) -> list[list[Suite]]:
+    """Suites in groups that one run of the driver can take."""
+    groups = [[suite for suite in chosen if suite.view == view] for view in _VIEWS]
+    return [group for group in groups if group]
+
+
+def make_view(release: ServerRelease, flavour: str, view: str) -> Path:
+    """A view with all its suites rewritten; returns its mysql-test directory."""
     test_dir = mtr.make_view(release, flavour, "upstream")
     original = release.usr / "share" / "mysql" / "mysql-test"
     _expand(test_dir / "plugin")
     # The overlay of another engine of our name.
     (test_dir / "plugin" / "rocksdb").unlink(missing_ok=True)
     (test_dir / "include").unlink()
-    includes = Rewriter(["InnoDB", "MyISAM"])
+    includes = Rewriter(_VIEWS[view])
     includes.copy(original / "include", test_dir / "include")
     for name in _DRIVERS_OWN & {path.name for path in (original / "include").iterdir()}:
         shutil.copy(original / "include" / name, test_dir / "include" / name)
-    for suite in load():
+    for suite in (suite for suite in load() if suite.view == view):
         target = test_dir / suite.path
         for parent in reversed(target.relative_to(test_dir).parents):
             _expand(test_dir / parent)
         if target.is_symlink():
             target.unlink()
-            Rewriter(suite.replaces).copy(original / suite.path, target, suite.leave_out,
+            left_out = () if suite.chosen else suite.leave_out
+            Rewriter(suite.replaces).copy(original / suite.path, target, left_out,
                                           suite.only)
+        _disable_others(suite, target)
         if suite.overlay:
             shutil.copytree(FOLDER / suite.name, overlay_folder(test_dir, suite),
                             dirs_exist_ok=True)
@@ -85,8 +100,19 @@ def make_view(release: ServerRelease, flavour: str) -> Path:
             # So that differences of ours have a name of their own.
             (target / "combinations").write_text(f"[{COMBINATION}]\n{COMBINATION}\n")
     for place in _SOURCED:
-        _rewrite_sourced(original / place, test_dir / place)
+        _rewrite_sourced(original / place, test_dir / place, Rewriter(_VIEWS[view]))
     return test_dir
+
+
+def _disable_others(suite: Suite, target: Path) -> None:
+    """Tells the driver not to run what is not chosen. The files stay: others source them."""
+    if not suite.chosen:
+        return
+    others = {path.stem for path in target.rglob("*.test")
+              if not any(fnmatch(path.stem, name) for name in suite.chosen)
+              or any(fnmatch(path.stem, name) for name in suite.leave_out)}
+    with (target / "disabled.def").open("a") as out:
+        out.writelines(f"{name} : {NOT_CHOSEN}\n" for name in sorted(others))
 
 
 def overlay_folder(test_dir: Path, suite: Suite) -> Path:
@@ -99,11 +125,12 @@ def result_folder(folder: Path) -> Path:
     return folder / "r" if (folder / "r").is_dir() else folder
 
 
-def _rewrite_sourced(source: Path, target: Path) -> None:
+def _rewrite_sourced(source: Path, target: Path, rewriter: Rewriter) -> None:
     """Files of other suites that the suites source; their directories stay links otherwise."""
     for parent in reversed(target.parents):
         _expand(parent)
-    rewriter = Rewriter(["InnoDB", "MyISAM"])
+    if target.exists() and not target.is_symlink():
+        return  # of a suite of this view
     if source.is_file():
         target.unlink()
         target.write_bytes(rewriter.text(source.read_bytes()))
