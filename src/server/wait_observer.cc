@@ -31,10 +31,4 @@ int WaitReporter::prefers_victim(lock::LockOwner& first, lock::LockOwner& second
   return -thd_deadlock_victim_preference(connection_of(first), connection_of(second));
 }
 
-// Of two replicated transactions the one that has to commit later.
-int WaitReporter::prefers_victim(lock::LockOwner& first, lock::LockOwner& second) {
-  return -thd_deadlock_victim_preference(static_cast<THD*>(first.user()),
-                                         static_cast<THD*>(second.user()));
-}
-
 }  // namespace basalt::server
