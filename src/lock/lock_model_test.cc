@@ -143,7 +143,13 @@ class LockModelTest : public testing::Test {
 
   int random(int count) { return static_cast<int>(random_() % static_cast<unsigned>(count)); }
 
+  // Of one space.
+  static std::string key_name(int key) { return "tab1" + std::to_string(key); }
   void lock(int player, const std::string& key, LockMode mode, bool may_wait);
+  void lock_gap(int player, const std::string& lower, const std::string& upper);
+  void insert(int player, const std::string& key, bool may_wait);
+  void check_request(int player, ReferenceModel::Answer answer, bool may_wait,
+                     const std::set<int>& waiting_before, std::uint64_t deadlocks_before);
   void check_victims(int requester, const std::optional<DeadlockInfo>& last, std::size_t count);
   void unlock(int player, const std::string& key);
   void release_all(int player);
@@ -176,9 +182,35 @@ void LockModelTest::lock(int player, const std::string& key, LockMode mode, bool
     return manager_.lock(self.owner, key, mode, policy, &self.is_new).code();
   }));
   const auto answer = model_.request(player, key, mode);
+  check_request(player, answer, may_wait, before, deadlocks_before);
+  const bool is_granted = answer != ReferenceModel::Answer::kWaits;
+  ASSERT_EQ(players_[player].is_new && is_granted, !had_lock && is_granted);
+}
+
+void LockModelTest::lock_gap(int player, const std::string& lower, const std::string& upper) {
+  const auto before = waiting();
+  manager_.lock_gap(players_[player].owner, lower, upper);
+  model_.lock_gap(player, lower, upper);
+  check_grants(before);
+}
+
+void LockModelTest::insert(int player, const std::string& key, bool may_wait) {
+  const auto before = waiting();
+  const std::uint64_t deadlocks_before = manager_.deadlock_count();
+  ASSERT_EQ(manager_.is_insert_blocked(players_[player].owner, key),
+            !model_.owners_of_gaps_around(key, player).empty());
+  ASSERT_TRUE(players_.start(player, [this, &self = players_[player], key, may_wait] {
+    return manager_.await_insert(self.owner, key, may_wait ? kLong : kNoWait).code();
+  }));
+  check_request(player, model_.insert(player, key), may_wait, before, deadlocks_before);
+}
+
+// What became of a request, and of those that it closed a cycle with.
+void LockModelTest::check_request(int player, ReferenceModel::Answer answer, bool may_wait,
+                                  const std::set<int>& waiting_before,
+                                  std::uint64_t deadlocks_before) {
   if (answer != ReferenceModel::Answer::kWaits) {
     ASSERT_EQ(players_.result_of(player), ErrorCode::kOk);
-    ASSERT_EQ(players_[player].is_new, !had_lock);
   } else if (!may_wait) {
     model_.cancel({player});
     ASSERT_EQ(players_.result_of(player), ErrorCode::kLockTimeout);
@@ -187,7 +219,7 @@ void LockModelTest::lock(int player, const std::string& key, LockMode mode, bool
     ASSERT_EQ(deadlocks != 0, model_.is_in_cycle(player));
     if (deadlocks != 0) check_victims(player, manager_.last_deadlock(), deadlocks);
   }
-  auto waited = before;
+  auto waited = waiting_before;
   if (answer == ReferenceModel::Answer::kWaits && may_wait) waited.insert(player);
   check_grants(waited);
 }
@@ -268,7 +300,7 @@ void LockModelTest::check_state() {
     ASSERT_EQ(players_[player].owner.held_count(), model_.keys_of(player).size());
     ASSERT_EQ(players_.phase_of(player) == Players::Phase::kWaiting, model_.is_waiting(player));
     for (int key = 0; key < kKeys; ++key) {
-      const auto name = std::to_string(key);
+      const auto name = key_name(key);
       for (const LockMode mode : {LockMode::kShared, LockMode::kExclusive}) {
         ASSERT_EQ(manager_.holds(players_[player].owner, name, mode),
                   model_.holds(player, name, mode));
@@ -282,9 +314,14 @@ void LockModelTest::step() {
   const auto held = model_.keys_of(player);
   if (model_.is_waiting(player)) {
     if (random(10) == 0) interrupt(player);
-  } else if (random(10) < 7) {
+  } else if (random(10) < 6) {
     const LockMode mode = random(2) == 0 ? LockMode::kShared : LockMode::kExclusive;
-    lock(player, std::to_string(random(kKeys)), mode, random(6) != 0);
+    lock(player, key_name(random(kKeys)), mode, random(6) != 0);
+  } else if (random(10) < 2) {
+    const int lower = random(kKeys);
+    lock_gap(player, key_name(lower), key_name(lower + 1 + random(kKeys - lower)));
+  } else if (random(10) < 4) {
+    insert(player, key_name(random(kKeys)), random(6) != 0);
   } else if (!held.empty() && random(2) == 0) {
     unlock(player, held[static_cast<std::size_t>(random(static_cast<int>(held.size())))]);
   } else if (random(2) == 0) {

@@ -33,10 +33,22 @@ class ReferenceModel {
     return waits_.count(owner) != 0 ? Answer::kWaits : Answer::kGranted;
   }
 
+  // Locks [lower, upper) against inserts by others.
+  void lock_gap(int owner, const std::string& lower, const std::string& upper) {
+    gaps_.push_back({owner, lower, upper});
+  }
+
+  Answer insert(int owner, const std::string& key) {
+    inserts_[owner] = key;
+    grant_inserts();
+    return inserts_.count(owner) != 0 ? Answer::kWaits : Answer::kGranted;
+  }
+
   // Ends the waits of `owners`, all at once.
   void cancel(const std::set<int>& owners) {
     std::set<Queue*> changed;
     for (const int owner : owners) {
+      if (inserts_.erase(owner) != 0) continue;
       Queue& queue = queues_.at(waits_.at(owner));
       waits_.erase(owner);
       queue.upgrades.erase(owner);
@@ -53,9 +65,13 @@ class ReferenceModel {
 
   void release_all(int owner) {
     for (const auto& key : keys_of(owner)) release(owner, key);
+    std::erase_if(gaps_, [&](const Gap& gap) { return gap.owner == owner; });
+    grant_inserts();
   }
 
-  bool is_waiting(int owner) const { return waits_.count(owner) != 0; }
+  bool is_waiting(int owner) const {
+    return waits_.count(owner) != 0 || inserts_.count(owner) != 0;
+  }
 
   std::vector<std::string> keys_of(int owner) const {
     std::vector<std::string> keys;
@@ -76,6 +92,9 @@ class ReferenceModel {
   std::set<int> blockers_of(int owner) const {
     std::set<int> result;
     if (!is_waiting(owner)) return result;
+    if (const auto insert = inserts_.find(owner); insert != inserts_.end()) {
+      return owners_of_gaps_around(insert->second, owner);
+    }
     const Queue& queue = queues_.at(waits_.at(owner));
     const bool is_upgrade = queue.upgrades.count(owner) != 0;
     const LockMode mode = is_upgrade ? LockMode::kExclusive : queue.mode_asked_by(owner);
@@ -105,6 +124,15 @@ class ReferenceModel {
   }
   bool is_in_cycle(int owner) const { return reachable_from(owner).count(owner) != 0; }
 
+  // The owners of gaps that hold the key, but for `owner`.
+  std::set<int> owners_of_gaps_around(const std::string& key, int owner) const {
+    std::set<int> result;
+    for (const Gap& gap : gaps_) {
+      if (gap.owner != owner && gap.lower <= key && key < gap.upper) result.insert(gap.owner);
+    }
+    return result;
+  }
+
   // Owner, key, mode, granted: what LockManager::snapshot() must show.
   using Lock = std::tuple<int, std::string, LockMode, bool>;
   std::multiset<Lock> locks() const {
@@ -115,6 +143,9 @@ class ReferenceModel {
       for (const int owner : queue.upgrades) {
         result.emplace(owner, key, LockMode::kExclusive, false);
       }
+    }
+    for (const auto& [owner, key] : inserts_) {
+      result.emplace(owner, key, LockMode::kExclusive, false);
     }
     return result;
   }
@@ -150,8 +181,22 @@ class ReferenceModel {
     }
   }
 
+  struct Gap {
+    int owner;
+    std::string lower;
+    std::string upper;
+  };
+
+  void grant_inserts() {
+    std::erase_if(inserts_, [this](const auto& insert) {
+      return owners_of_gaps_around(insert.second, insert.first).empty();
+    });
+  }
+
   std::map<std::string, Queue> queues_;
   std::map<int, std::string> waits_;  // owner -> key
+  std::vector<Gap> gaps_;
+  std::map<int, std::string> inserts_;  // that wait: owner -> key
 };
 
 }  // namespace basalt::lock::test
