@@ -129,6 +129,7 @@ Status LockManager::lock_once(LockOwner& owner, std::string_view key, LockMode m
 Status LockManager::wait(LockOwner& owner, Slot& slot, const WaitPolicy& policy,
                          Deadline& deadline) {
   if (deadline == Deadline{}) deadline = deadline_of(policy);
+  wait_count_.fetch_add(1, std::memory_order_relaxed);
   if (observer_ != nullptr) observer_->wait_begins(owner);
   graph_->begin_wait(owner, slot, deadlock_detect_.load());
   std::vector<const LockOwner*> reported;
@@ -145,7 +146,10 @@ Status LockManager::wait(LockOwner& owner, Slot& slot, const WaitPolicy& policy,
     if (!is_granted) table_->cancel_wait(slot);
   }
   if (observer_ != nullptr) observer_->wait_ends(owner);
-  return is_granted ? Status::ok() : failure_of(is_victim, wake, policy);
+  if (is_granted) return Status::ok();
+  Status failure = failure_of(is_victim, wake, policy);
+  if (failure.is(ErrorCode::kLockTimeout)) timeout_count_.fetch_add(1, std::memory_order_relaxed);
+  return failure;
 }
 
 Status LockManager::wait_for_ranges(LockOwner& owner, std::string_view key, SlotKind kind,

@@ -132,8 +132,11 @@ class LockManager {
   std::vector<LockInfo> snapshot() const;
   std::vector<RangeInfo> range_snapshot() const;
   std::optional<DeadlockInfo> last_deadlock() const;
-  // Deadlocks found since the manager was made.
+  // All counted since the manager was made: deadlocks found, requests that had to wait, and those
+  // whose time ran out.
   std::uint64_t deadlock_count() const;
+  std::uint64_t wait_count() const { return wait_count_.load(std::memory_order_relaxed); }
+  std::uint64_t timeout_count() const { return timeout_count_.load(std::memory_order_relaxed); }
 
  private:
   using Deadline = std::chrono::steady_clock::time_point;
@@ -152,6 +155,8 @@ class LockManager {
 
   WaitObserver* const observer_;
   std::atomic<bool> deadlock_detect_;
+  std::atomic<std::uint64_t> wait_count_ = 0;
+  std::atomic<std::uint64_t> timeout_count_ = 0;
   const std::unique_ptr<LockTable> table_;
   const std::unique_ptr<WaitGraph> graph_;
 };

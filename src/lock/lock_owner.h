@@ -45,6 +45,8 @@ class LockOwner {
   std::uint64_t weight() const { return changed_rows_.load(kRelaxed) + held_.load(kRelaxed); }
   // With more locked keys than this the manager tries to lock ranges instead.
   void set_most_keys(std::size_t count) { most_keys_ = count; }
+  // Whether it has locked any key or range. The owner's thread.
+  bool holds_locks() const { return held_count() != 0 || !ranges_.empty(); }
   // Locked keys, without ranges. Any thread; exact in the owner's.
   std::size_t held_count() const { return held_.load(kRelaxed); }
 

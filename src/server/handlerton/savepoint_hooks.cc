@@ -36,7 +36,7 @@ int savepoint_release(handlerton*, THD* thd, void* area) noexcept {
 // under them.
 bool savepoint_rollback_can_release_mdl(handlerton*, THD* thd) noexcept {
   Session* session = Session::find(thd);
-  return session == nullptr || session->transaction().lock_owner().held_count() == 0;
+  return session == nullptr || !session->transaction().lock_owner().holds_locks();
 }
 
 }  // namespace

@@ -1,5 +1,8 @@
+#include <array>
+#include <ctime>
 #include <string>
 
+#include "base/bytes.h"
 #include "server/handlerton/hooks.h"
 #include "server/plugin.h"
 #include "server/mariadb.h"
@@ -21,6 +24,50 @@ std::string describe_locks() {
   for (const auto& lock : snapshot) waiting += lock.granted ? 0 : 1;
   text += "row locks held: " + std::to_string(snapshot.size() - waiting) + "\n";
   text += "row locks waited for: " + std::to_string(waiting) + "\n";
+  text += "ranges held: " + std::to_string(locks.range_snapshot().size()) + "\n";
+  return text;
+}
+
+std::string to_hex(std::string_view bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (const char byte : bytes) {
+    text.push_back(kDigits[static_cast<unsigned char>(byte) >> 4]);
+    text.push_back(kDigits[static_cast<unsigned char>(byte) & 15]);
+  }
+  return text;
+}
+
+// A lock's key begins with the id of its index.
+std::string describe_key(std::string_view key) {
+  if (key.size() < lock::kSpaceBytes) return to_hex(key);
+  const catalog::IndexId id = load_be32(key.data());
+  const catalog::TablePointer table = the_engine().catalog().find_by_index(id);
+  std::string text = "index " + std::to_string(id);
+  if (table != nullptr) {
+    for (const catalog::IndexDefinition& index : table->indexes) {
+      if (index.id == id) text = "index " + index.name + " of " + table->name;
+    }
+  }
+  return text + ", key " + to_hex(key.substr(lock::kSpaceBytes));
+}
+
+std::string describe_time(std::chrono::system_clock::time_point time) {
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
+  std::tm local{};
+  localtime_r(&seconds, &local);
+  std::array<char, 32> text{};
+  return {text.data(), std::strftime(text.data(), text.size(), "%F %T", &local)};
+}
+
+std::string describe_deadlock(const lock::DeadlockInfo& deadlock) {
+  std::string text = describe_time(deadlock.found_at) + "\n";
+  for (const lock::DeadlockInfo::Wait& wait : deadlock.cycle) {
+    text += "transaction " + std::to_string(wait.owner_id) + " waits for " +
+            (wait.mode == lock::LockMode::kShared ? "a shared" : "an exclusive") + " lock: " +
+            describe_key(wait.key) + "\n";
+  }
+  text += "transaction " + std::to_string(deadlock.victim_id) + " was rolled back\n";
   return text;
 }
 
@@ -36,6 +83,10 @@ bool show_status(handlerton*, THD* thd, stat_print_fn* stat_print, ha_stat_type 
                     database.property(static_cast<kv::FamilyId>(i), "rocksdb.cfstats"));
   }
   failed |= print(thd, stat_print, "LOCKS", describe_locks());
+  const auto deadlock = the_engine().locks().last_deadlock();
+  if (deadlock.has_value()) {
+    failed |= print(thd, stat_print, "LATEST DETECTED DEADLOCK", describe_deadlock(*deadlock));
+  }
   return failed;
 }
 
