@@ -122,7 +122,9 @@ Status Iterator::status() const { return from_rocksdb(iterator_->status()); }
 bool Iterator::gave_up() const { return iterator_->status().IsIncomplete(); }
 
 Database::Database(DatabaseOptions options)
-    : options_(std::move(options)), key_parts_(std::make_shared<KeyPartsSlot>()) {}
+    : options_(std::move(options)),
+      key_parts_(std::make_shared<KeyPartsSlot>()),
+      log_sync_([this] { return from_rocksdb(db_->FlushWAL(true)); }) {}
 
 Result<std::unique_ptr<Database>> Database::open(const DatabaseOptions& options) {
   std::unique_ptr<Database> database(new Database(with_machine_defaults(options)));
@@ -205,8 +207,6 @@ Status Database::write(const WriteBatch& batch, Durability durability) {
   options.sync = durability == Durability::kSynced;
   return from_rocksdb(db_->GetBaseDB()->Write(options, &changes));
 }
-
-Status Database::sync_log() { return from_rocksdb(db_->FlushWAL(true)); }
 
 Status Database::flush() {
   return from_rocksdb(db_->Flush(rdb::FlushOptions(), families_));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "kv/group_sync.h"
 #include "kv/index_properties.h"
 #include "kv/key_parts.h"
 #include "kv/options.h"
@@ -205,8 +206,11 @@ class Database {
   std::uint64_t newest_sequence() const;
   Status write(const WriteBatch& batch, Durability durability);
 
-  // Makes everything written so far survive a crash of the machine.
-  Status sync_log();
+  // Makes everything written so far survive a crash of the machine. Concurrent calls share a sync;
+  // writes go on meanwhile.
+  Status sync_log() { return log_sync_.sync(); }
+  // How many syncs sync_log() has done.
+  std::uint64_t log_sync_count() const { return log_sync_.count(); }
   // Writes memtables to files.
   Status flush();
   // Rewrites a range so that it holds no obsolete versions. Slow; for OPTIMIZE and tests.
@@ -244,6 +248,7 @@ class Database {
   const std::shared_ptr<KeyPartsSlot> key_parts_;
   rdb::TransactionDB* db_ = nullptr;
   std::vector<rdb::ColumnFamilyHandle*> families_;
+  GroupSync log_sync_;
 };
 
 }  // namespace basalt::kv
