@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <string>
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/failpoint.h"
@@ -14,8 +15,11 @@ constexpr std::chrono::seconds kRound{1};
 
 }  // namespace
 
-Worker::Worker(kv::Database& database, catalog::Catalog& catalog)
-    : database_(database), catalog_(catalog), thread_([this] { run(); }) {}
+Worker::Worker(kv::Database& database, catalog::Catalog& catalog, Task every_round)
+    : database_(database),
+      catalog_(catalog),
+      every_round_(std::move(every_round)),
+      thread_([this] { run(); }) {}
 
 Worker::~Worker() {
   {
@@ -24,11 +28,21 @@ Worker::~Worker() {
   }
   changed_.notify_all();
   thread_.join();
+  run_tasks();
 }
 
 void Worker::wake() {
   {
     const std::lock_guard guard(mutex_);
+    woken_ = true;
+  }
+  changed_.notify_all();
+}
+
+void Worker::run_soon(std::string name, Task task) {
+  {
+    const std::lock_guard guard(mutex_);
+    new_tasks_.push_back({std::move(name), std::move(task)});
     woken_ = true;
   }
   changed_.notify_all();
@@ -46,10 +60,31 @@ void Worker::run() {
     woken_ = false;
     if (stopping_) break;
     guard.unlock();
+    run_tasks();
     sync_log();
     reclaim_dropped();
     guard.lock();
   }
+}
+
+void Worker::run_tasks() {
+  if (every_round_) every_round_().ignore("its owner logs what matters");
+  {
+    const std::lock_guard guard(mutex_);
+    for (NamedTask& task : new_tasks_) tasks_.push_back(std::move(task));
+    new_tasks_.clear();
+  }
+  auto task = tasks_.begin();
+  for (; task != tasks_.end(); ++task) {
+    const Status status = task->task();
+    if (status.is_ok()) continue;
+    if (!task->has_failed) {
+      log_message(LogLevel::kError, task->name + ": " + status.message() + "; will be tried again");
+    }
+    task->has_failed = true;
+    break;
+  }
+  tasks_.erase(tasks_.begin(), task);
 }
 
 void Worker::sync_log() {

@@ -2,8 +2,11 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <mutex>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "catalog/catalog.h"
 #include "kv/database.h"
@@ -12,25 +15,40 @@
 namespace basalt::maintenance {
 
 // One background thread. Every second, and when woken, it
+//   - does the tasks it was given;
 //   - syncs the log, if commits leave that to the background;
 //   - gives back the space of dropped indexes.
 // A failure is logged and tried again with the next round. Stopped by the destructor, between
 // two steps.
 class Worker {
  public:
-  Worker(kv::Database& database, catalog::Catalog& catalog);
+  using Task = std::function<Status()>;
+
+  // `every_round`, which may be null, is done in every round; what it returns is not logged.
+  Worker(kv::Database& database, catalog::Catalog& catalog, Task every_round = nullptr);
+  // Tries once more what run_soon() left.
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
   // Does a round soon: an index was dropped.
   void wake();
+  // Does `task` in a round that begins soon, and again in each round until it succeeds. Tasks end
+  // in the order they were given. `name` is for the log, to which the first failure goes.
+  void run_soon(std::string name, Task task);
   void set_sync_log(bool on) { sync_log_ = on; }
   // Until started, dropped indexes stay: crash recovery of the server may still ask for them.
   void start_reclaiming();
 
  private:
+  struct NamedTask {
+    std::string name;
+    Task task;
+    bool has_failed = false;
+  };
+
   void run();
+  void run_tasks();
   void sync_log();
   void reclaim_dropped();
 
@@ -42,6 +60,9 @@ class Worker {
   std::condition_variable changed_;
   bool stopping_ = false;  // guarded by mutex_
   bool woken_ = false;     // guarded by mutex_
+  std::vector<NamedTask> new_tasks_;  // guarded by mutex_
+  std::vector<NamedTask> tasks_;      // of the thread; then of the destructor
+  const Task every_round_;
   std::thread thread_;     // last: starts when everything else is there
 };
 

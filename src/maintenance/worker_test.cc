@@ -1,5 +1,6 @@
 #include "maintenance/worker.h"
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -132,6 +133,56 @@ TEST_F(WorkerTest, StoppingDoesNotWaitForTheNextRound) {
     worker.wake();
   }
   EXPECT_LT(std::chrono::steady_clock::now() - start, 5s);
+}
+
+TEST_F(WorkerTest, TasksAreDoneInOrderAndAFailedOneIsTriedAgainBeforeThoseBehindIt) {
+  std::atomic<int> attempts{0};
+  std::atomic<int> done{0};
+  Worker worker(*database_, *catalog_);
+  worker.run_soon("a task that fails twice", [&]() -> Status {
+    if (++attempts < 3) return Status(ErrorCode::kIoError, "not yet");
+    return Status::ok();
+  });
+  worker.run_soon("a task behind it", [&]() -> Status {
+    EXPECT_EQ(attempts, 3);
+    ++done;
+    return Status::ok();
+  });
+  const auto deadline = std::chrono::steady_clock::now() + 20s;
+  while (done == 0 && std::chrono::steady_clock::now() < deadline) {
+    worker.wake();
+    std::this_thread::sleep_for(1ms);
+  }
+  EXPECT_EQ(attempts, 3);
+  EXPECT_EQ(done, 1);
+}
+
+TEST_F(WorkerTest, AStopDoesTheTasksThatAreLeft) {
+  int done = 0;
+  {
+    Worker worker(*database_, *catalog_);
+    for (int i = 0; i < 100; ++i) {
+      worker.run_soon("a task", [&] {
+        ++done;
+        return Status::ok();
+      });
+    }
+  }
+  EXPECT_EQ(done, 100);
+}
+
+TEST_F(WorkerTest, WhatIsDoneInEveryRoundIs) {
+  std::atomic<int> rounds{0};
+  Worker worker(*database_, *catalog_, [&] {
+    ++rounds;
+    return Status::ok();
+  });
+  const auto deadline = std::chrono::steady_clock::now() + 20s;
+  while (rounds < 3 && std::chrono::steady_clock::now() < deadline) {
+    worker.wake();
+    std::this_thread::sleep_for(1ms);
+  }
+  EXPECT_GE(rounds, 3);
 }
 
 }  // namespace
