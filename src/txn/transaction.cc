@@ -23,7 +23,7 @@ Transaction::Transaction(TransactionManager& manager, std::uint64_t id, void* us
     : manager_(manager), owner_(id, user) {}
 
 Transaction::~Transaction() {
-  BASALT_ASSERT(state_ != State::kPrepared);
+  BASALT_ASSERT(state_ != State::kPrepared && state_ != State::kOrdered);
   if (state_ == State::kActive) {
     rollback().ignore("the batch dies with the transaction; finish() released the locks");
   }
@@ -58,6 +58,10 @@ void Transaction::finish() {
   savepoints_ = 0;
   name_.clear();
   state_ = State::kIdle;
+  // Last: whoever waits for it to be visible may find its locks gone, too.
+  if (place_ != 0) manager_.order().leave(place_);
+  place_ = 0;
+  binlog_position_.file.clear();
 }
 
 // ---- statements and savepoints
@@ -331,7 +335,7 @@ void Transaction::note_row_change(std::string_view row_key) {
 // is held.
 Status Transaction::begin_writing() {
   BASALT_DEBUG_ASSERT(hold_batch_.is_held());
-  BASALT_ASSERT(state_ != State::kPrepared);
+  BASALT_ASSERT(state_ != State::kPrepared && state_ != State::kOrdered);
   if (!has_writes_) {
     activate();
     rdb::TransactionOptions options;
@@ -380,30 +384,65 @@ Status Transaction::prepare(const std::string& name, kv::Durability durability,
                             bool keeps_guards) {
   BASALT_ASSERT(state_ == State::kActive);
   end_statement();
-  const BatchGuard held(*this);
-  if (!has_writes_) BASALT_TRY(begin_writing());
-  if (keeps_guards) {
-    // Recovery locks every key that the transaction changes; removing what is not there changes
-    // nothing else.
-    for (const Guard& guard : guards_) BASALT_TRY(remove(guard.family, guard.key));
+  {
+    const BatchGuard held(*this);
+    if (!has_writes_) BASALT_TRY(begin_writing());
+    if (keeps_guards) {
+      // Recovery locks every key that the transaction changes; removing what is not there changes
+      // nothing else.
+      for (const Guard& guard : guards_) BASALT_TRY(remove(guard.family, guard.key));
+    }
+    BASALT_TRY(from_rocksdb(writes_->SetName(name)));
+    // Not synced by RocksDB: all other writes would wait for it.
+    writes_->GetWriteOptions()->sync = false;
+    BASALT_FAILPOINT("txn.prepare.before_write");
+    BASALT_TRY(from_rocksdb(writes_->Prepare()));
   }
-  BASALT_TRY(from_rocksdb(writes_->SetName(name)));
-  writes_->GetWriteOptions()->sync = durability == kv::Durability::kSynced;
-  BASALT_FAILPOINT("txn.prepare.before_write");
-  BASALT_TRY(from_rocksdb(writes_->Prepare()));
-  BASALT_FAILPOINT("txn.prepare.after_write");
   name_ = name;
   state_ = State::kPrepared;
+  BASALT_FAILPOINT("txn.prepare.before_sync");
+  if (durability == kv::Durability::kSynced) BASALT_TRY(manager_.database().sync_log());
+  BASALT_FAILPOINT("txn.prepare.after_write");
   return Status::ok();
+}
+
+void Transaction::enter_order(std::string_view file, std::uint64_t offset) {
+  BASALT_ASSERT(state_ == State::kPrepared);
+  place_ = manager_.order().enter();
+  binlog_position_.file.assign(file);
+  binlog_position_.offset = offset;
+  state_ = State::kOrdered;
+}
+
+// Writes the commit, with the position in the binary log that it reaches.
+Status Transaction::write_commit() {
+  if (state_ == State::kActive) return from_rocksdb(writes_->Commit());
+  rdb::WriteBatch* batch = writes_->GetCommitTimeWriteBatch();
+  batch->Clear();  // an earlier attempt has left its part there
+  std::optional<BinlogPositions::Record> record;
+  if (!binlog_position_.file.empty()) {
+    record = manager_.binlog_positions().begin_commit(place_, binlog_position_);
+  }
+  Status status;
+  if (record) {
+    status = from_rocksdb(batch->Put(manager_.database().family_handle(kv::kSystemFamily),
+                                     record->key, record->value));
+  }
+  if (status.is_ok()) status = from_rocksdb(writes_->Commit());
+  if (record) {
+    manager_.binlog_positions().end_commit(*record, place_, binlog_position_, status.is_ok());
+  }
+  return status;
 }
 
 Status Transaction::commit(kv::Durability durability) {
   if (has_writes_) {
     if (statement_savepoint_set_) end_statement();
     const BatchGuard guard(*this);
-    writes_->GetWriteOptions()->sync = durability == kv::Durability::kSynced;
+    const bool is_in_binlog = state_ == State::kOrdered && !binlog_position_.file.empty();
+    writes_->GetWriteOptions()->sync = durability == kv::Durability::kSynced && !is_in_binlog;
     BASALT_FAILPOINT("txn.commit.before_write");
-    BASALT_TRY(from_rocksdb(writes_->Commit()));
+    BASALT_TRY(write_commit());
     if (inserts_are_open_) manager_.inserts().note_commit(inserts_->indexes(), newest_sequence());
     BASALT_FAILPOINT("txn.commit.after_write");
   }
@@ -412,13 +451,20 @@ Status Transaction::commit(kv::Durability durability) {
 }
 
 Status Transaction::rollback() {
-  Status status;
+  BASALT_ASSERT(state_ != State::kOrdered);
   if (has_writes_) {
     const BatchGuard guard(*this);
-    status = from_rocksdb(writes_->Rollback());
+    Status status = from_rocksdb(writes_->Rollback());
+    if (state_ == State::kPrepared && !status.is_ok()) return status;
+    // RocksDB frees a name only with the object; and one whose prepare or commit failed, which
+    // cannot be rolled back but has nothing in the log, is of no more use.
+    if (state_ == State::kPrepared || !status.is_ok()) {
+      inserts_->attach(nullptr);
+      writes_.reset();
+    }
   }
   finish();
-  return status;
+  return Status::ok();
 }
 
 }  // namespace basalt::txn

@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "kv/database.h"
 #include "lock/lock_manager.h"
+#include "txn/binlog_position.h"
 #include "txn/insert_registry.h"
 
 namespace basalt_rocksdb {
@@ -21,7 +22,9 @@ class Transaction;
 //
 // States      Idle -> Active [first read view, lock or write] -> Idle [commit, rollback]
 //             Active -> Prepared [prepare] -> Idle [commit, rollback]
-//             Prepared survives a crash; TransactionManager::recover() brings it back.
+//             Prepared -> Ordered [enter_order] -> Idle [commit]
+//             Prepared survives a crash; TransactionManager::recover() brings it back. Ordered is
+//             Prepared then: whoever ordered it knows the decision.
 // Threads     A transaction belongs to one thread at a time; lock_owner().interrupt may come
 //             from any.
 namespace basalt::txn {
@@ -35,7 +38,7 @@ enum class IsolationLevel : std::uint8_t {
 
 class Transaction {
  public:
-  enum class State : std::uint8_t { kIdle, kActive, kPrepared };
+  enum class State : std::uint8_t { kIdle, kActive, kPrepared, kOrdered };
 
   // `user` is handed to the lock manager's observer.
   Transaction(TransactionManager& manager, std::uint64_t id, void* user);
@@ -167,9 +170,17 @@ class Transaction {
 
   // Writes the changes to the log under `name`, undecided. Names are unique among prepared ones.
   // `keeps_guards`: others may use the engine before the transaction is decided after a restart.
+  // After an error it is either prepared, then not durably, or active: to be rolled back.
   Status prepare(const std::string& name, kv::Durability durability, bool keeps_guards = false);
-  // Makes the changes visible and releases locks and snapshot.
+  // Gives a prepared transaction its place in the commit order: it will be committed, whatever
+  // happens. In the binary log it ends at `offset` of `file`, if that is not empty. Takes less than
+  // a microsecond; others see nothing of it before commit().
+  void enter_order(std::string_view file, std::uint64_t offset);
+  // Makes the changes visible and releases locks and snapshot. One that has a place in the binary
+  // log is not synced: its prepare is on disk, and so is the decision. After an error a prepared or
+  // ordered one is as it was (TransactionManager::keep_decided()); others are to be rolled back.
   Status commit(kv::Durability durability);
+  // Fails only if it is prepared, and then it stays so: TransactionManager::keep_decided().
   Status rollback();
 
  private:
@@ -210,6 +221,7 @@ class Transaction {
   void announce_inserts(std::span<const std::string_view> keys);
   void activate();
   Status begin_writing();
+  Status write_commit();
   void finish();
 
   TransactionManager& manager_;
@@ -230,6 +242,8 @@ class Transaction {
   std::unique_ptr<kv::Snapshot> transaction_snapshot_;
   std::unique_ptr<kv::Snapshot> statement_snapshot_;
   std::string name_;
+  std::uint64_t place_ = 0;  // in the commit order
+  BinlogPosition binlog_position_;
   struct Guard {
     kv::FamilyId family;
     std::string key;

@@ -49,11 +49,13 @@ class KeyLocker : public rdb::WriteBatch::Handler {
 
 TransactionManager::~TransactionManager() {
   // Their durable part stays in the log for the next start; only memory goes.
-  for (auto& [name, transaction] : prepared_) {
-    locks_.release_all(transaction->owner_);
-    if (transaction->inserts_are_open_) inserts_->remove(transaction->inserts_.get());
-    transaction->state_ = Transaction::State::kIdle;
-  }
+  const auto leave = [this](Transaction& transaction) {
+    locks_.release_all(transaction.owner_);
+    if (transaction.inserts_are_open_) inserts_->remove(transaction.inserts_.get());
+    transaction.state_ = Transaction::State::kIdle;
+  };
+  for (auto& [name, transaction] : prepared_) leave(*transaction);
+  for (Decided& decided : decided_) leave(*decided.transaction);
 }
 
 std::unique_ptr<Transaction> TransactionManager::make_transaction(void* user) {
@@ -61,6 +63,7 @@ std::unique_ptr<Transaction> TransactionManager::make_transaction(void* user) {
 }
 
 Status TransactionManager::recover() {
+  BASALT_TRY(binlog_positions_.load(database_));
   std::vector<rdb::Transaction*> found;
   database_.rocksdb().GetAllPreparedTransactions(&found);
   for (rdb::Transaction* prepared : found) {
@@ -118,7 +121,54 @@ Status TransactionManager::commit_prepared(const std::string& name, bool& found)
 Status TransactionManager::rollback_prepared(const std::string& name, bool& found) {
   std::unique_ptr<Transaction> transaction = take_prepared(name);
   found = transaction != nullptr;
-  return found ? transaction->rollback() : Status::ok();
+  if (!found) return Status::ok();
+  Status status = transaction->rollback();
+  if (!status.is_ok()) detach_prepared(std::move(transaction));
+  return status;
+}
+
+void TransactionManager::keep_decided(std::unique_ptr<Transaction> transaction,
+                                      Decision decision) {
+  BASALT_ASSERT(transaction->state() == Transaction::State::kPrepared ||
+                transaction->state() == Transaction::State::kOrdered);
+  transaction->lock_owner().set_user(nullptr);
+  const std::lock_guard guard(decided_mutex_);
+  decided_.push_back({std::move(transaction), decision});
+  decided_count_ = decided_.size();
+}
+
+Status TransactionManager::commit_decided() {
+  if (decided_count() == 0) return Status::ok();
+  const std::lock_guard guard(decided_mutex_);
+  Status first_error;
+  std::vector<Decided> left;
+  for (Decided& decided : decided_) {
+    Status status = decided.decision == Decision::kCommit
+                        ? decided.transaction->commit(kv::Durability::kSynced)
+                        : decided.transaction->rollback();
+    if (status.is_ok()) {
+      settled_.push_back(std::move(decided.transaction));
+    } else {
+      left.push_back(std::move(decided));
+      if (first_error.is_ok()) first_error = std::move(status);
+    }
+  }
+  decided_ = std::move(left);
+  decided_count_ = decided_.size();
+  return first_error;
+}
+
+Status TransactionManager::wait_for_ordered(const std::function<bool()>& may_wait) {
+  std::size_t stuck = 0;
+  const auto asks_on = [&] {
+    stuck = decided_count();
+    return stuck == 0 && may_wait();
+  };
+  if (order_.wait_for(order_.newest(), asks_on)) return Status::ok();
+  if (stuck == 0) return Status::of(ErrorCode::kInterrupted);
+  return Status(ErrorCode::kReadOnly,
+                std::to_string(stuck) + " transactions are decided that cannot be written; the "
+                "error log tells why");
 }
 
 }  // namespace basalt::txn

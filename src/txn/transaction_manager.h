@@ -1,5 +1,6 @@
 #pragma once
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -9,7 +10,9 @@
 #include "base/status.h"
 #include "kv/database.h"
 #include "lock/lock_manager.h"
+#include "txn/binlog_position.h"
 #include "txn/change_tracker.h"
+#include "txn/commit_order.h"
 #include "txn/insert_registry.h"
 #include "txn/transaction.h"
 
@@ -30,11 +33,14 @@ class TransactionManager {
   lock::LockManager& locks() { return locks_; }
   ChangeTracker& changes() { return *changes_; }
   InsertRegistry& inserts() { return *inserts_; }
+  CommitOrder& order() { return order_; }
+  BinlogPositions& binlog_positions() { return binlog_positions_; }
 
   std::unique_ptr<Transaction> make_transaction(void* user);
 
   // Brings back the transactions that were prepared when the database was closed or crashed,
-  // with the locks of the rows they changed. To be called once, before any other transaction.
+  // with the locks of the rows they changed, and the stored position in the binary log. To be
+  // called once, before any other transaction.
   Status recover();
   // Takes a prepared transaction out of its session, to be decided by name later.
   void detach_prepared(std::unique_ptr<Transaction> transaction);
@@ -44,7 +50,25 @@ class TransactionManager {
   Status commit_prepared(const std::string& name, bool& found);
   Status rollback_prepared(const std::string& name, bool& found);
 
+  // Takes a transaction out of its session that is prepared or ordered, and decided, but whose
+  // decision could not be written. It keeps its locks until commit_decided() succeeds.
+  enum class Decision : std::uint8_t { kCommit, kRollback };
+  void keep_decided(std::unique_ptr<Transaction> transaction, Decision decision);
+  // Tries again to write the decisions of those. The first error, if there is one.
+  Status commit_decided();
+  std::size_t decided_count() const { return decided_count_.load(std::memory_order_relaxed); }
+
+  // Waits until all transactions are visible that have a place in the commit order now. If nobody
+  // can get one meanwhile, exactly those are visible then. `may_wait` is asked ten times a second.
+  // kInterrupted if it says no; kReadOnly if one of them could not be committed.
+  Status wait_for_ordered(const std::function<bool()>& may_wait);
+
  private:
+  struct Decided {
+    std::unique_ptr<Transaction> transaction;
+    Decision decision;
+  };
+
   std::unique_ptr<Transaction> take_prepared(const std::string& name);
 
   kv::Database& database_;
@@ -54,6 +78,13 @@ class TransactionManager {
   std::atomic<std::uint64_t> next_id_{1};
   mutable std::mutex mutex_;
   std::map<std::string, std::unique_ptr<Transaction>> prepared_;
+  CommitOrder order_;
+  BinlogPositions binlog_positions_;
+  std::mutex decided_mutex_;
+  std::vector<Decided> decided_;  // guarded by decided_mutex_
+  // Kept because an open cursor of the session may still refer to one. Guarded by decided_mutex_.
+  std::vector<std::unique_ptr<Transaction>> settled_;
+  std::atomic<std::size_t> decided_count_{0};
 };
 
 }  // namespace basalt::txn

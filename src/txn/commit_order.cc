@@ -1,0 +1,47 @@
+#include "txn/commit_order.h"
+
+#include <chrono>
+
+#include "base/assert.h"
+
+namespace basalt::txn {
+namespace {
+
+constexpr std::chrono::milliseconds kQuestionInterval{100};
+
+}  // namespace
+
+std::uint64_t CommitOrder::enter() {
+  const std::lock_guard guard(mutex_);
+  is_visible_.push_back(false);
+  return first_open_ + is_visible_.size() - 1;
+}
+
+void CommitOrder::leave(std::uint64_t place) {
+  const std::lock_guard guard(mutex_);
+  BASALT_ASSERT(place >= first_open_ && place - first_open_ < is_visible_.size());
+  is_visible_[place - first_open_] = true;
+  for (; !is_visible_.empty() && is_visible_.front(); ++first_open_) is_visible_.pop_front();
+  if (waiters_ > 0) progress_.notify_all();
+}
+
+std::uint64_t CommitOrder::newest() const {
+  const std::lock_guard guard(mutex_);
+  return first_open_ + is_visible_.size() - 1;
+}
+
+bool CommitOrder::wait_for(std::uint64_t place, const std::function<bool()>& may_wait) {
+  std::unique_lock guard(mutex_);
+  ++waiters_;
+  while (first_open_ <= place) {
+    guard.unlock();
+    const bool goes_on = may_wait();
+    guard.lock();
+    if (!goes_on) break;
+    progress_.wait_for(guard, kQuestionInterval, [&] { return first_open_ > place; });
+  }
+  --waiters_;
+  return first_open_ > place;
+}
+
+}  // namespace basalt::txn

@@ -1,0 +1,203 @@
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "txn/test_support.h"
+
+// Goal: a transaction that has its place in the commit order is committed, whatever happens: by its
+// session, after an error of the disk, or after a crash; and who waits for it sees it. Method: a
+// file size limit of the process plays the disk that cannot be written.
+namespace basalt::txn {
+namespace {
+
+using basalt::test::fails_with;
+using basalt::test::must;
+using basalt::test::succeeds;
+using Decision = TransactionManager::Decision;
+using test::kNoWait;
+using test::put;
+
+const auto kForever = [] { return true; };
+const auto kNotAtAll = [] { return false; };
+
+// While it lives, no file of the process can be written beyond a byte.
+class FullDisk {
+ public:
+  FullDisk() {
+    previous_handler_ = signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &previous_);
+    rlimit limit = previous_;
+    limit.rlim_cur = 1;
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FullDisk() {
+    setrlimit(RLIMIT_FSIZE, &previous_);
+    signal(SIGXFSZ, previous_handler_);
+  }
+
+ private:
+  rlimit previous_{};
+  sighandler_t previous_handler_;
+};
+
+class OrderedCommitTest : public testing::Test {
+ protected:
+  std::unique_ptr<Transaction> prepared(const std::string& name, std::string_view key) {
+    auto transaction = store_.begin();
+    put(*transaction, key, "v");
+    must(transaction->prepare(name, kv::Durability::kSynced));
+    return transaction;
+  }
+  std::unique_ptr<Transaction> ordered(const std::string& name, std::string_view key,
+                                       std::uint64_t offset = 0) {
+    auto transaction = prepared(name, key);
+    transaction->enter_order(offset == 0 ? "" : "bin.000001", offset);
+    return transaction;
+  }
+  bool is_locked(std::string_view key) {
+    const auto other = store_.begin();
+    return !other->lock(key, lock::LockMode::kShared, kNoWait).is_ok();
+  }
+  std::string committed(std::string_view key) {
+    return kv::test::value_of(store_.database(), test::kFamily, key);
+  }
+  TransactionManager& manager() { return store_.transactions(); }
+
+  test::Store store_;
+};
+
+TEST_F(OrderedCommitTest, ItIsInvisibleAndLockedUntilItsCommit) {
+  const auto transaction = ordered("x", "k");
+  EXPECT_EQ(transaction->state(), Transaction::State::kOrdered);
+  EXPECT_EQ(committed("k"), "(none)");
+  EXPECT_TRUE(is_locked("k"));
+  must(transaction->commit(kv::Durability::kSynced));
+  EXPECT_EQ(committed("k"), "v");
+  EXPECT_FALSE(is_locked("k"));
+}
+
+TEST_F(OrderedCommitTest, APrepareSyncsOnceTogetherWithOthersAndACommitDoesNot) {
+  const std::uint64_t before = store_.database().log_sync_count();
+  const auto transaction = ordered("x", "k");
+  EXPECT_EQ(store_.database().log_sync_count(), before + 1);
+  must(transaction->commit(kv::Durability::kSynced));
+  put(*transaction, "k", "w");
+  must(transaction->prepare("y", kv::Durability::kBuffered));
+  must(transaction->commit(kv::Durability::kBuffered));
+  EXPECT_EQ(store_.database().log_sync_count(), before + 1);
+}
+
+TEST_F(OrderedCommitTest, WhoWaitsForItSeesIt) {
+  const auto transaction = ordered("x", "k");
+  EXPECT_TRUE(fails_with(ErrorCode::kInterrupted, manager().wait_for_ordered(kNotAtAll)));
+  std::thread waiter([&] {
+    EXPECT_TRUE(succeeds(manager().wait_for_ordered(kForever)));
+    EXPECT_EQ(committed("k"), "v");
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  must(transaction->commit(kv::Durability::kSynced));
+  waiter.join();
+  EXPECT_TRUE(succeeds(manager().wait_for_ordered(kNotAtAll))) << "nobody is left";
+}
+
+TEST_F(OrderedCommitTest, TheBinaryLogsPositionIsStoredWithTheCommit) {
+  {
+    const auto first = ordered("a", "1", 500);
+    const auto second = ordered("b", "2", 700);
+    must(second->commit(kv::Durability::kBuffered));
+    EXPECT_EQ(manager().binlog_positions().newest(), (BinlogPosition{"bin.000001", 700}));
+    must(first->commit(kv::Durability::kBuffered));
+  }
+  store_.crash();
+  EXPECT_EQ(manager().binlog_positions().newest(), (BinlogPosition{"bin.000001", 700}));
+  must(ordered("c", "3", 900)->commit(kv::Durability::kBuffered));
+  store_.reopen();
+  EXPECT_EQ(manager().binlog_positions().newest(), (BinlogPosition{"bin.000001", 900}));
+}
+
+TEST_F(OrderedCommitTest, AfterACrashItIsPreparedAgain) {
+  auto transaction = ordered("x", "k", 500);
+  store_.database().sync_log().ignore("not needed for a crash of the process");
+  manager().keep_decided(std::move(transaction), Decision::kCommit);
+  store_.crash();
+  EXPECT_EQ(manager().prepared_names(), std::vector<std::string>{"x"});
+  EXPECT_FALSE(manager().binlog_positions().newest());
+  bool found = false;
+  must(manager().commit_prepared("x", found));
+  EXPECT_TRUE(found);
+  EXPECT_EQ(committed("k"), "v");
+}
+
+TEST_F(OrderedCommitTest, WhatWasDecidedIsWrittenLater) {
+  manager().keep_decided(ordered("commit", "one", 500), Decision::kCommit);
+  manager().keep_decided(prepared("XA COMMIT", "two"), Decision::kCommit);
+  manager().keep_decided(prepared("roll back", "three"), Decision::kRollback);
+  EXPECT_EQ(manager().decided_count(), 3u);
+  for (const char* key : {"one", "two", "three"}) EXPECT_TRUE(is_locked(key)) << key;
+  EXPECT_TRUE(fails_with(ErrorCode::kReadOnly, manager().wait_for_ordered(kForever)));
+  must(manager().commit_decided());
+  EXPECT_EQ(manager().decided_count(), 0u);
+  EXPECT_TRUE(succeeds(manager().wait_for_ordered(kNotAtAll)));
+  for (const bool after_crash : {false, true}) {
+    if (after_crash) store_.crash();
+    EXPECT_EQ(committed("one"), "v");
+    EXPECT_EQ(committed("two"), "v");
+    EXPECT_EQ(committed("three"), "(none)");
+    for (const char* key : {"one", "two", "three"}) EXPECT_FALSE(is_locked(key)) << key;
+    EXPECT_TRUE(manager().prepared_names().empty());
+    EXPECT_EQ(manager().binlog_positions().newest(), (BinlogPosition{"bin.000001", 500}));
+  }
+}
+
+TEST_F(OrderedCommitTest, WhatCannotBeWrittenStaysAsItIsUntilTheNextStart) {
+  auto to_commit = ordered("commit", "one", 500);
+  auto to_roll_back = prepared("roll back", "two");
+  {
+    const FullDisk disk;
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      EXPECT_FALSE(to_commit->commit(kv::Durability::kSynced).is_ok());
+      EXPECT_EQ(to_commit->state(), Transaction::State::kOrdered);
+    }
+    EXPECT_FALSE(to_roll_back->rollback().is_ok());
+    EXPECT_EQ(to_roll_back->state(), Transaction::State::kPrepared);
+    manager().keep_decided(std::move(to_commit), Decision::kCommit);
+    manager().keep_decided(std::move(to_roll_back), Decision::kRollback);
+    EXPECT_FALSE(manager().commit_decided().is_ok());
+  }
+  EXPECT_EQ(manager().decided_count(), 2u);
+  EXPECT_TRUE(is_locked("one"));
+  EXPECT_TRUE(is_locked("two"));
+  store_.reopen();
+  EXPECT_EQ(manager().prepared_names(), (std::vector<std::string>{"commit", "roll back"}));
+  EXPECT_TRUE(is_locked("one"));
+  EXPECT_TRUE(is_locked("two"));
+  EXPECT_FALSE(manager().binlog_positions().newest());
+}
+
+TEST_F(OrderedCommitTest, AfterAFailedPrepareATransactionCanBeRolledBack) {
+  const auto transaction = store_.begin();
+  put(*transaction, "k", "v");
+  {
+    const FullDisk disk;
+    EXPECT_FALSE(transaction->prepare("x", kv::Durability::kSynced).is_ok());
+  }
+  EXPECT_EQ(transaction->state(), Transaction::State::kActive);
+  must(transaction->rollback());
+  EXPECT_EQ(transaction->state(), Transaction::State::kIdle);
+  EXPECT_FALSE(is_locked("k"));
+  EXPECT_EQ(committed("k"), "(none)");
+}
+
+TEST_F(OrderedCommitTest, ARolledBackNameIsFreeForOtherSessions) {
+  const auto first = prepared("x", "k");
+  must(first->rollback());
+  const auto second = prepared("x", "k");
+  must(second->commit(kv::Durability::kSynced));
+  EXPECT_EQ(committed("k"), "v");
+}
+
+}  // namespace
+}  // namespace basalt::txn
