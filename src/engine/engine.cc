@@ -19,7 +19,9 @@ Result<std::unique_ptr<Engine>> Engine::start(const EngineOptions& options,
   engine->transactions_ =
       std::make_unique<txn::TransactionManager>(*engine->database_, *engine->locks_);
   BASALT_TRY(engine->transactions_->recover());
-  engine->worker_ = std::make_unique<maintenance::Worker>(*engine->database_, *engine->catalog_);
+  txn::TransactionManager& transactions = *engine->transactions_;
+  engine->worker_ = std::make_unique<maintenance::Worker>(
+      *engine->database_, *engine->catalog_, [&] { return transactions.commit_decided(); });
   return engine;
 }
 

@@ -12,6 +12,8 @@
 #include <handler.h>
 #include <key.h>
 #include <log.h>
+#include <mysqld.h>
+#include <unistd.h>
 #include <sql_base.h>
 #include <sql_table.h>
 #include <table.h>
@@ -34,6 +36,7 @@ extern "C" void my_printf_error(unsigned int code, const char* format, unsigned 
 extern "C" int thd_rpl_deadlock_check(MYSQL_THD waiter, MYSQL_THD holder);
 extern "C" int thd_deadlock_victim_preference(const MYSQL_THD first, const MYSQL_THD second);
 void ignore_db_dirs_append(const char* name);
+void mysql_bin_log_commit_pos(THD* thd, unsigned long long* offset, const char** file);
 
 static_assert(MYSQL_VERSION_ID / 100 == 1011,
               "the handler interface is that of MariaDB 10.11; other series differ");

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/log.h"
+#include "server/coordinator.h"
 #include "server/handlerton/hooks.h"
 #include "server/status_variables.h"
 #include "server/sysvars.h"
@@ -36,6 +37,23 @@ void hide_directory(const std::string& directory) {
   ignore_db_dirs_append(name.c_str());
 }
 
+// Crash recovery by the binary log comes later: this is what the files say, those of a backup for
+// example.
+void log_binlog_position() {
+  const auto position = the_engine().transactions().binlog_positions().newest();
+  if (!position) return;
+  log_message(LogLevel::kInfo, "the newest committed transaction ends in the binary log at " +
+                                   position->file + ", " + std::to_string(position->offset));
+}
+
+// Only a starting server asks for prepared transactions, to decide them.
+void warn_of_undecided() {
+  const std::size_t count = the_engine().transactions().prepared_names().size();
+  if (!mysqld_server_started || count == 0) return;
+  log_message(LogLevel::kWarning, std::to_string(count) + " prepared transactions hold their locks "
+              "until the server is restarted with this plugin");
+}
+
 int init(void* argument) noexcept {
   set_log_sink(write_to_error_log);
   auto plugin = std::make_unique<Plugin>();
@@ -53,10 +71,13 @@ int init(void* argument) noexcept {
   plugin->engine = std::move(engine.value());
   g_plugin = plugin.release();
   the_engine().worker().set_sync_log(!commits_are_synced());
+  log_binlog_position();
   handlerton* hton = g_plugin->hton;
   hton->flags = HTON_SUPPORTS_EXTENDED_KEYS | HTON_TRUNCATE_REQUIRES_EXCLUSIVE_USE |
                 HTON_REQUIRES_CLOSE_AFTER_TRUNCATE;
   install_hooks(hton);
+  ensure_transaction_coordinator();
+  warn_of_undecided();
   return 0;
 }
 

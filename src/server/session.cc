@@ -37,6 +37,13 @@ void Session::close(THD* thd) {
   delete session;
 }
 
+void Session::leave_decided(txn::TransactionManager::Decision decision) {
+  txn::TransactionManager& manager = the_engine().transactions();
+  std::unique_ptr<txn::Transaction> left = std::move(transaction_);
+  transaction_ = manager.make_transaction(thd_);
+  manager.keep_decided(std::move(left), decision);
+}
+
 bool Session::is_raised() const { return thd_kill_level(thd_) != THD_IS_NOT_KILLED; }
 
 txn::IsolationLevel isolation_level_of(THD* thd) {

@@ -4,6 +4,7 @@
 #include "lock/lock_manager.h"
 #include "table/cursor.h"
 #include "txn/transaction.h"
+#include "txn/transaction_manager.h"
 #include "server/mariadb.h"
 
 namespace basalt::server {
@@ -23,6 +24,9 @@ class Session final : public table::Interruption {
   static void close(THD* thd);
 
   txn::Transaction& transaction() { return *transaction_; }
+  // Leaves the transaction, whose decision could not be written, to be completed by others, and
+  // goes on with a new one.
+  void leave_decided(txn::TransactionManager::Decision decision);
   bool is_raised() const override;
 
   // Tells transaction and server that a statement uses the engine. May be called repeatedly.

@@ -1,5 +1,8 @@
 #include "server/status_variables.h"
 
+#include <optional>
+#include <string_view>
+
 #include "server/plugin.h"
 
 namespace basalt::server {
@@ -24,15 +27,52 @@ int show_lock_counter(THD*, st_mysql_show_var* variable, void* buffer, system_st
   return 0;
 }
 
+int show_log_syncs(THD*, st_mysql_show_var* variable, void* buffer, system_status_var*,
+                   enum_var_type) {
+  auto* const value = static_cast<unsigned long long*>(buffer);
+  *value = g_plugin == nullptr ? 0 : the_engine().database().log_sync_count();
+  variable->type = SHOW_ULONGLONG;
+  variable->value = buffer;
+  return 0;
+}
+
+std::optional<txn::BinlogPosition> newest_position() {
+  if (g_plugin == nullptr) return std::nullopt;
+  return the_engine().transactions().binlog_positions().newest();
+}
+
+int show_binlog_file(THD*, st_mysql_show_var* variable, void* buffer, system_status_var*,
+                     enum_var_type) {
+  const std::optional<txn::BinlogPosition> position = newest_position();
+  const std::string_view file = position ? std::string_view(position->file) : std::string_view();
+  auto* const text = static_cast<char*>(buffer);
+  text[file.copy(text, SHOW_VAR_FUNC_BUFF_SIZE - 1)] = '\0';
+  variable->type = SHOW_CHAR;
+  variable->value = text;
+  return 0;
+}
+
+int show_binlog_position(THD*, st_mysql_show_var* variable, void* buffer, system_status_var*,
+                         enum_var_type) {
+  const std::optional<txn::BinlogPosition> position = newest_position();
+  *static_cast<unsigned long long*>(buffer) = position ? position->offset : 0;
+  variable->type = SHOW_ULONGLONG;
+  variable->value = buffer;
+  return 0;
+}
+
 }  // namespace
 
 st_mysql_show_var g_status_variables[] = {
+    SHOW_FUNC_ENTRY("Rocksdb_binlog_file", &show_binlog_file),
+    SHOW_FUNC_ENTRY("Rocksdb_binlog_position", &show_binlog_position),
     SHOW_FUNC_ENTRY("Rocksdb_newest_id", &show_newest_id),
     SHOW_FUNC_ENTRY("Rocksdb_row_lock_deadlocks",
                     &show_lock_counter<&lock::LockManager::deadlock_count>),
     SHOW_FUNC_ENTRY("Rocksdb_row_lock_wait_timeouts",
                     &show_lock_counter<&lock::LockManager::timeout_count>),
     SHOW_FUNC_ENTRY("Rocksdb_row_lock_waits", &show_lock_counter<&lock::LockManager::wait_count>),
+    SHOW_FUNC_ENTRY("Rocksdb_wal_group_syncs", &show_log_syncs),
     {nullptr, nullptr, SHOW_UNDEF},
 };
 

@@ -33,13 +33,16 @@ void update_deadlock_detect(THD*, st_mysql_sys_var*, void* target, const void* v
 }
 
 // Setting the variable takes the checkpoint: a failure must fail the SET.
-int check_create_checkpoint(THD*, st_mysql_sys_var*, void* save, st_mysql_value* value) {
+int check_create_checkpoint(THD* thd, st_mysql_sys_var*, void* save, st_mysql_value* value) {
   char buffer[FN_REFLEN];
   int length = sizeof buffer;
   const char* directory = value->val_str(value, buffer, &length);
   if (directory == nullptr || length == 0) return 1;
   const std::string target(directory, static_cast<std::size_t>(length));
-  const Status status = the_engine().database().create_checkpoint(target);
+  // A backup has stopped commits and reads the binary log's position: the copy is to agree.
+  Status status = the_engine().transactions().wait_for_ordered(
+      [thd] { return thd_kill_level(thd) == THD_IS_NOT_KILLED; });
+  if (status.is_ok()) status = the_engine().database().create_checkpoint(target);
   if (!status.is_ok()) {
     my_printf_error(ER_UNKNOWN_ERROR, "rocksdb_create_checkpoint: %s", MYF(0),
                     status.message().c_str());

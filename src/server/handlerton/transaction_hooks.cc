@@ -1,3 +1,6 @@
+#include <string>
+#include <string_view>
+
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "server/convert/error_mapping.h"
@@ -10,10 +13,36 @@
 namespace basalt::server {
 namespace {
 
+using txn::Transaction;
+using Decision = txn::TransactionManager::Decision;
+
+// What to do about a commit that failed. The server forgets the transaction either way.
+int end_failed_commit(THD* thd, Session& session, const Status& status) {
+  Transaction& transaction = session.transaction();
+  switch (transaction.state()) {
+    case Transaction::State::kOrdered:
+      // It is in the binary log and cannot be lost: whoever hears of a failure would repeat it.
+      session.leave_decided(Decision::kCommit);
+      push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_ERROR_DURING_COMMIT,
+                          "RocksDB: the transaction is committed, but nobody sees it before the "
+                          "engine can write again: %s",
+                          status.message().c_str());
+      return 0;
+    case Transaction::State::kPrepared:
+      session.leave_decided(Decision::kCommit);
+      break;
+    case Transaction::State::kIdle:
+    case Transaction::State::kActive:
+      transaction.rollback().ignore("only prepared transactions can fail to roll back");
+      break;
+  }
+  return to_handler_error(status, thd);
+}
+
 int commit(handlerton*, THD* thd, bool all) noexcept {
   Session* session = Session::find(thd);
   if (session == nullptr) return 0;
-  txn::Transaction& transaction = session->transaction();
+  Transaction& transaction = session->transaction();
   if (!session->ends_transaction(all)) {
     transaction.end_statement();
     return 0;
@@ -22,31 +51,52 @@ int commit(handlerton*, THD* thd, bool all) noexcept {
   transaction.end_statement();
   if (status.is_ok()) return 0;
   log_message(LogLevel::kError, "commit: " + status.message());
-  return to_handler_error(status, thd);
+  return end_failed_commit(thd, *session, status);
+}
+
+// Whether the thread has given up the lock that keeps BACKUP and FLUSH TABLES WITH READ LOCK out,
+// as parallel replication does while a transaction waits for earlier ones, and must take it again
+// before it can commit: who has the lock then would read without the transaction.
+bool may_be_kept_from_committing(const THD* thd) {
+  return thd->backup_commit_lock != nullptr && thd->backup_commit_lock->ticket == nullptr;
 }
 
 // Runs in the group leader's thread under the server's commit order mutex, for participants
-// that did not write as well. The prepare is durable and the binary log decides: no sync here.
+// that did not write as well. Only takes a place in the order: commit() runs in the session's
+// thread, in parallel with others. docs/decisions/0007-commit-in-parallel.md
 void commit_ordered(handlerton*, THD* thd, bool all) noexcept {
   Session* session = Session::find(thd);
   if (session == nullptr || !session->ends_transaction(all)) return;
-  txn::Transaction& transaction = session->transaction();
-  if (transaction.state() != txn::Transaction::State::kPrepared) return;
+  Transaction& transaction = session->transaction();
+  if (transaction.state() != Transaction::State::kPrepared) return;
+  unsigned long long offset = 0;
+  const char* path = nullptr;
+  mysql_bin_log_commit_pos(thd, &offset, &path);
+  std::string_view file = path == nullptr ? std::string_view() : std::string_view(path);
+  file.remove_prefix(file.rfind('/') + 1);
+  transaction.enter_order(file, offset);
   BASALT_FAILPOINT("server.commit_ordered");
+  if (!may_be_kept_from_committing(thd)) return;
   const Status status = transaction.commit(kv::Durability::kBuffered);
-  // Still prepared then; commit() tries again where an error can be returned.
+  // Still ordered then; commit() tries again where an error can be returned.
   if (!status.is_ok()) log_message(LogLevel::kError, "ordered commit: " + status.message());
 }
 
-int rollback(handlerton*, THD* thd, bool all) noexcept {
+int rollback(handlerton* hton, THD* thd, bool all) noexcept {
   Session* session = Session::find(thd);
   if (session == nullptr) return 0;
-  txn::Transaction& transaction = session->transaction();
+  Transaction& transaction = session->transaction();
   if (!session->ends_transaction(all)) {
     return to_handler_error(transaction.rollback_statement(), thd);
   }
+  // It is in the binary log. The server rolls back after an error of an earlier transaction.
+  if (transaction.state() == Transaction::State::kOrdered) return commit(hton, thd, all);
   transaction.end_statement();
-  return to_handler_error(transaction.rollback(), thd);
+  const Status status = transaction.rollback();
+  if (status.is_ok()) return 0;
+  log_message(LogLevel::kError, "rollback: " + status.message());
+  session->leave_decided(Decision::kRollback);
+  return 0;
 }
 
 int close_connection(handlerton*, THD* thd) noexcept {
@@ -63,24 +113,47 @@ void kill_query(handlerton*, THD* thd, thd_kill_levels) noexcept {
 int start_consistent_snapshot(handlerton*, THD* thd) noexcept {
   Session& session = Session::of(thd);
   session.register_statement();
-  if (isolation_level_of(thd) == txn::IsolationLevel::kRepeatableRead) {
-    session.transaction().open_snapshot();
-  } else {
+  if (isolation_level_of(thd) != txn::IsolationLevel::kRepeatableRead) {
     push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, HA_ERR_UNSUPPORTED,
                         "RocksDB: WITH CONSISTENT SNAPSHOT needs REPEATABLE READ or "
                         "SERIALIZABLE; each statement will have a snapshot of its own");
+    return 0;
   }
-  return 0;
+  // The server holds its commit order mutex: what is ordered now is what the binary log has.
+  const Status status =
+      the_engine().transactions().wait_for_ordered([&] { return !session.is_raised(); });
+  if (status.is_ok()) {
+    session.transaction().open_snapshot();
+    return 0;
+  }
+  if (!status.is(ErrorCode::kInterrupted)) {
+    my_printf_error(ER_UNKNOWN_ERROR, "RocksDB: no consistent snapshot: %s", MYF(0),
+                    status.message().c_str());
+  }
+  return 1;
 }
 
-void commit_checkpoint_request(void* cookie) noexcept {
-  const Status status = the_engine().database().sync_log();
-  if (status.is_ok()) {
-    commit_checkpoint_notify_ha(cookie);
-  } else {
-    // Without the notification the binary log keeps the files that recovery would need.
-    log_message(LogLevel::kError, "binary log checkpoint: " + status.message());
+// Makes everything durable that was in the commit order at `place`; then recovery does not need
+// the binary log up to there.
+Status complete_checkpoint(std::uint64_t place, void* cookie) {
+  constexpr int kQuestionsPerRound = 10;
+  int questions = 0;
+  txn::CommitOrder& order = the_engine().transactions().order();
+  if (!order.wait_for(place, [&] { return questions++ < kQuestionsPerRound; })) {
+    return Status(ErrorCode::kLockTimeout, "transactions of the binary log are not committed yet");
   }
+  BASALT_FAILPOINT("checkpoint.before_sync");
+  BASALT_TRY(the_engine().database().sync_log());
+  BASALT_FAILPOINT("checkpoint.before_notify");
+  commit_checkpoint_notify_ha(cookie);
+  return Status::ok();
+}
+
+// Not in this thread, whose own transaction may be one of those to wait for.
+void commit_checkpoint_request(void* cookie) noexcept {
+  const std::uint64_t place = the_engine().transactions().order().newest();
+  the_engine().worker().run_soon("binary log checkpoint",
+                                 [=] { return complete_checkpoint(place, cookie); });
 }
 
 bool flush_logs(handlerton*) noexcept {
