@@ -2,6 +2,7 @@
 
 #include <rocksdb/convenience.h>
 #include <rocksdb/db.h>
+#include <rocksdb/env.h>
 #include <rocksdb/slice.h>
 #include <rocksdb/utilities/checkpoint.h>
 #include <rocksdb/utilities/transaction_db.h>
@@ -9,7 +10,11 @@
 #include "base/assert.h"
 #include "base/bytes.h"
 #include "base/log.h"
+#include "kv/directory_check.h"
+#include "kv/guarded_file_system.h"
+#include "kv/health_listener.h"
 #include "kv/index_collector.h"
+#include "kv/log_check.h"
 #include "kv/rocksdb_access.h"
 #include "kv/rocksdb_options.h"
 #include "kv/status_conversion.h"
@@ -121,19 +126,57 @@ std::string_view Iterator::value() const { return view_of(iterator_->value()); }
 Status Iterator::status() const { return from_rocksdb(iterator_->status()); }
 bool Iterator::gave_up() const { return iterator_->status().IsIncomplete(); }
 
-Database::Database(DatabaseOptions options)
+Database::Database(DatabaseOptions options, std::shared_ptr<rdb::FileSystem> files)
     : options_(std::move(options)),
+      health_(std::make_shared<Health>(options_.directory, options_.reserved_disk_bytes)),
+      files_(std::make_shared<GuardedFileSystem>(
+          files ? std::move(files) : rdb::FileSystem::Default(), health_)),
+      env_(rdb::NewCompositeEnv(files_)),
       key_parts_(std::make_shared<KeyPartsSlot>()),
-      log_sync_([this] { return from_rocksdb(db_->FlushWAL(true)); }) {}
+      log_sync_([this] { return sync_once(); }) {}
 
-Result<std::unique_ptr<Database>> Database::open(const DatabaseOptions& options) {
-  std::unique_ptr<Database> database(new Database(with_machine_defaults(options)));
+Result<std::unique_ptr<Database>> Database::open(const DatabaseOptions& options,
+                                                 std::shared_ptr<rdb::FileSystem> files) {
+  std::unique_ptr<Database> database(
+      new Database(with_machine_defaults(options), std::move(files)));
+  BASALT_TRY(check_directory(database->options_));
+  BASALT_TRY(database->heed_logs());
   BASALT_TRY(database->open_families());
+  database->health_->measure_space();
   return database;
 }
 
+// RocksDB reads a log up to the first record that does not check out. Here it is decided whether
+// that is its end.
+Status Database::heed_logs() {
+  Result<std::vector<LogDamage>> damaged = check_logs(options_.directory);
+  if (!damaged.is_ok()) return damaged.take_status();
+  for (const LogDamage& damage : damaged.value()) {
+    const bool has_more = damage.records_behind + damage.records_in_newer_logs > 0;
+    const std::string place = "the log '" + damage.path + "' from byte " +
+                              std::to_string(damage.offset) + " on";
+    if (!damage.is_unwritten && has_more && !options_.accept_log_damage) {
+      return Status(ErrorCode::kCorruption,
+                    "the log '" + damage.path + "' is damaged at byte " +
+                        std::to_string(damage.offset) + ", and " +
+                        std::to_string(damage.records_behind + damage.records_in_newer_logs) +
+                        " sound records follow; restore a backup, or start once with "
+                        "rocksdb_accept_log_damage=ON, without what was committed from there on");
+    }
+    if (damage.records_behind > 0) files_->cut(damage.path, damage.offset);
+    if (damage.is_unwritten && damage.records_behind == 0) continue;
+    log_message(LogLevel::kWarning,
+                place + (damage.is_unwritten ? " was not written before a crash of the machine"
+                                             : " is damaged") +
+                    "; it is not replayed");
+  }
+  return Status::ok();
+}
+
 Status Database::open_families() {
-  const rdb::DBOptions db_options = make_db_options(options_);
+  rdb::DBOptions db_options = make_db_options(options_);
+  db_options.env = env_.get();
+  db_options.listeners.push_back(make_health_listener(health_));
   std::vector<rdb::ColumnFamilyDescriptor> descriptors;
   descriptors.emplace_back(rdb::kDefaultColumnFamilyName,
                            make_table_family_options(options_, key_parts_));
@@ -203,9 +246,29 @@ Status Database::write(const WriteBatch& batch, Durability durability) {
     BASALT_TRY(from_rocksdb(change.is_put ? changes.Put(family, change.key, change.value)
                                           : changes.Delete(family, change.key)));
   }
+  BASALT_TRY(health_->check_not_read_only());
   rdb::WriteOptions options;
   options.sync = durability == Durability::kSynced;
+  const LogWrite log_write;
   return from_rocksdb(db_->GetBaseDB()->Write(options, &changes));
+}
+
+Status Database::resume() {
+  const std::lock_guard guard(resume_mutex_);
+  BASALT_TRY(files_->repair_logs());
+  BASALT_TRY(from_rocksdb(db_->Resume()));
+  // A record that changes nothing, on its way through log and disk.
+  rdb::WriteBatch nothing;
+  BASALT_TRY(from_rocksdb(nothing.PutLogData("resumed")));
+  rdb::WriteOptions options;
+  options.sync = true;
+  const LogWrite log_write;
+  return from_rocksdb(db_->GetBaseDB()->Write(options, &nothing));
+}
+
+Status Database::sync_once() {
+  BASALT_TRY(health_->check_not_read_only());
+  return from_rocksdb(db_->FlushWAL(true));
 }
 
 Status Database::flush() {
@@ -227,6 +290,8 @@ Status Database::reclaim(FamilyId family, const KeyRange& range) {
   rdb::RangeOpt whole_files(dropped.start, dropped.limit);
   BASALT_TRY(from_rocksdb(rdb::DeleteFilesInRanges(db_->GetBaseDB(), family_handle(family),
                                                    &whole_files, 1, false)));
+  BASALT_TRY(health_->check_not_read_only());
+  const LogWrite log_write;
   return from_rocksdb(db_->GetBaseDB()->DeleteRange(rdb::WriteOptions(), family_handle(family),
                                                     dropped.start, dropped.limit));
 }

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "base/status.h"
 #include "kv/group_sync.h"
+#include "kv/health.h"
 #include "kv/index_properties.h"
 #include "kv/key_parts.h"
 #include "kv/options.h"
@@ -182,17 +184,27 @@ struct IndexFiles {
   bool has_unknown = false;
 };
 
+class GuardedFileSystem;
 class KeyPartsSlot;
 
 class Database {
  public:
-  // Opens or creates the database and replays its log.
-  static Result<std::unique_ptr<Database>> open(const DatabaseOptions& options);
+  // Opens or creates the database and replays its log. A log that ends in the middle of a record
+  // is replayed up to there; one that is damaged before its end is an error. `files`: where the
+  // files are, for tests that let them fail; null: the system's.
+  static Result<std::unique_ptr<Database>> open(const DatabaseOptions& options,
+                                                std::shared_ptr<rdb::FileSystem> files = nullptr);
   ~Database();
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
 
   const DatabaseOptions& options() const { return options_; }
+  // Whether it may be written. Who writes through rocksdb() asks before; write() does.
+  Health& health() { return *health_; }
+  // Makes RocksDB write again after a failure whose cause is gone, and proves that it can. All
+  // that is in memory is in files then, and the log is a new one. health() stays read-only: who
+  // calls this has perhaps something to finish before others write.
+  Status resume();
 
   // Reads one key. `found` tells whether it exists; `value` is set only then.
   Status get(FamilyId family, std::string_view key, const ReadView& view, PinnedValue& value,
@@ -204,6 +216,7 @@ class Database {
   std::unique_ptr<Snapshot> take_snapshot();
   // The sequence number of the newest committed change.
   std::uint64_t newest_sequence() const;
+  // kReadOnly while the database is, and then nothing has changed.
   Status write(const WriteBatch& batch, Durability durability);
 
   // Makes everything written so far survive a crash of the machine. Concurrent calls share a sync;
@@ -241,10 +254,16 @@ class Database {
   rdb::ColumnFamilyHandle* family_handle(FamilyId family) const;
 
  private:
-  explicit Database(DatabaseOptions options);
+  Database(DatabaseOptions options, std::shared_ptr<rdb::FileSystem> files);
+  Status heed_logs();
   Status open_families();
+  Status sync_once();
 
   DatabaseOptions options_;
+  const std::shared_ptr<Health> health_;
+  const std::shared_ptr<GuardedFileSystem> files_;
+  const std::unique_ptr<rdb::Env> env_;
+  std::mutex resume_mutex_;
   const std::shared_ptr<KeyPartsSlot> key_parts_;
   rdb::TransactionDB* db_ = nullptr;
   std::vector<rdb::ColumnFamilyHandle*> families_;

@@ -66,6 +66,10 @@ DatabaseOptions with_machine_defaults(DatabaseOptions options) {
   if (options.max_total_wal_bytes == 0) {
     options.max_total_wal_bytes = std::max(4 * options.memtables_total_bytes, 64 * kMiB);
   }
+  if (options.reserved_disk_bytes == 0) {
+    // What memtables hold, written out, and a little for logs and the manifest.
+    options.reserved_disk_bytes = options.memtables_total_bytes + 16 * kMiB;
+  }
   if (options.background_jobs == 0) {
     const auto cores = static_cast<int>(std::thread::hardware_concurrency());
     options.background_jobs = std::clamp(cores / 2, 2, 8);

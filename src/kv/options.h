@@ -14,6 +14,10 @@ struct DatabaseOptions {
   int background_jobs = 0;
   bool direct_io_for_compaction = false;
   bool create_if_missing = true;
+  // Kept free on the device, see kv/health.h.
+  std::uint64_t reserved_disk_bytes = 0;
+  // Whether to open a database whose log is damaged in the middle, without what follows there.
+  bool accept_log_damage = false;
 };
 
 // Fills every zero field from the machine: memory (of the control group, if one limits it)

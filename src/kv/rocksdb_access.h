@@ -3,6 +3,7 @@
 #include <rocksdb/slice.h>
 #include <rocksdb/status.h>
 
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -38,6 +39,29 @@ struct PinnedValues::Slots {
   std::vector<rdb::Slice> keys;
   std::vector<rdb::PinnableSlice> values;
   std::vector<rdb::Status> statuses;
+};
+
+class GuardedFile;
+
+// To exist while a call of RocksDB writes to its log: what the call has appended is taken back when
+// it fails, so that no later start can find it. RocksDB lets one thread write for several that
+// wait; all of them fail together. One thread at a time.
+class LogWrite {
+ public:
+  LogWrite();
+  ~LogWrite();
+  LogWrite(const LogWrite&) = delete;
+  LogWrite& operator=(const LogWrite&) = delete;
+
+  // For the log's file: it is about to be appended to; its size before.
+  void note_append(GuardedFile& file, std::uint64_t size);
+  // A write has failed in this thread.
+  static void undo_current();
+
+ private:
+  LogWrite* const outer_;
+  GuardedFile* file_ = nullptr;
+  std::uint64_t begin_ = 0;
 };
 
 // The options of a read of several keys, which stops at a bound of memory.

@@ -6,6 +6,8 @@
 namespace basalt_rocksdb {
 class ColumnFamilyHandle;
 class DB;
+class Env;
+class FileSystem;
 class Iterator;
 class PinnableSlice;
 class Snapshot;

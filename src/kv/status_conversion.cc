@@ -1,13 +1,33 @@
 #include "kv/status_conversion.h"
 
+#include <errno.h>
+#include <string.h>
+
 #include <rocksdb/status.h>
 
 namespace basalt::kv {
 
+std::string text_of(const rdb::Status& status) { return status.ToString(); }
+
+bool is_no_space(const rdb::Status& status) {
+  if (status.IsNoSpace()) return true;
+  if (!status.IsIOError()) return false;
+  // GuardedFileSystem gives all errors of writes one kind, on which RocksDB lets itself be resumed:
+  // the cause is in the text that the system has for it.
+  const char* const text = status.getState();
+  if (text == nullptr) return false;
+  const std::string_view message(text);
+  for (const int cause : {ENOSPC, EDQUOT}) {
+    char buffer[128];
+    if (message.ends_with(strerror_r(cause, buffer, sizeof buffer))) return true;
+  }
+  return false;
+}
+
 Status from_rocksdb(const rdb::Status& status) {
   if (status.ok()) [[likely]] return Status::ok();
-  const std::string text = status.ToString();
-  if (status.IsNoSpace()) {
+  const std::string text = text_of(status);
+  if (is_no_space(status)) {
     return Status(ErrorCode::kNoSpace, text + "; free space on the device, then try again");
   }
   if (status.IsNotFound()) return Status(ErrorCode::kNotFound, text);

@@ -1,0 +1,276 @@
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/log.h"
+#include "base/test_support.h"
+#include "kv/database.h"
+#include "kv/faulty_file_system.h"
+#include "kv/test_directory.h"
+
+// Goal: a failing disk costs what could not be written and nothing else: no acknowledged write, no
+// read, no hang; and what failed is nowhere to be found later. Method: every kind of failure of
+// every kind of file, then reads, a resume, and a crash image that is opened on a sound disk.
+namespace basalt::kv {
+namespace {
+
+using basalt::test::fails_with;
+using basalt::test::must;
+using basalt::test::succeeds;
+using test::Fault;
+using test::FaultyFileSystem;
+using test::Operation;
+using test::value_of;
+
+class FaultTest : public testing::Test {
+ protected:
+  FaultTest() { open(); }
+  void open() {
+    Result<std::unique_ptr<Database>> database = Database::open(test::small_options(path_), files_);
+    ASSERT_TRUE(succeeds(database.status()));
+    database_ = std::move(database.value());
+  }
+  Status put(std::string_view key, std::string_view value,
+             Durability durability = Durability::kSynced) {
+    WriteBatch batch;
+    batch.put(kDefaultFamily, key, value);
+    return database_->write(batch, durability);
+  }
+  // As an administrator does it.
+  Status resume() {
+    const std::uint64_t mark = database_->health().mark();
+    BASALT_TRY(database_->resume());
+    EXPECT_TRUE(database_->health().clear(mark));
+    return Status::ok();
+  }
+  // Goes on with what a crash at this moment leaves, on a sound disk.
+  void crash() {
+    const std::string image = path_ + "x";
+    test::copy_crash_image(path_, image);
+    database_.reset();
+    files_->heal();
+    path_ = image;
+    open();
+  }
+  std::string read(std::string_view key) { return value_of(*database_, kDefaultFamily, key); }
+  bool is_read_only() { return database_->health().access() == Access::kReadOnly; }
+
+  test::TestDirectory directory_;
+  std::string path_ = directory_ / "db";
+  std::shared_ptr<FaultyFileSystem> files_ = std::make_shared<FaultyFileSystem>();
+  std::unique_ptr<Database> database_;
+};
+
+TEST_F(FaultTest, AWriteThatFailsNamesFileAndCauseAndMakesTheDatabaseReadOnly) {
+  must(put("a", "1"));
+  files_->set({.operation = Operation::kAppend, .part = ".log"});
+  const Status failed = put("b", "2");
+  EXPECT_TRUE(fails_with(ErrorCode::kIoError, failed));
+  EXPECT_NE(failed.message().find(".log: Input/output error"), std::string::npos)
+      << failed.message();
+  EXPECT_TRUE(is_read_only());
+  const Status refused = put("c", "3");
+  EXPECT_TRUE(fails_with(ErrorCode::kReadOnly, refused));
+  for (const char* part : {".log", "Input/output error", "rocksdb_resume=ON"}) {
+    EXPECT_NE(refused.message().find(part), std::string::npos) << refused.message();
+  }
+  EXPECT_EQ(files_->failures(), 1) << "later writes fail without touching the disk";
+  EXPECT_EQ(read("a"), "1");
+  EXPECT_EQ(read("b"), "(none)");
+}
+
+TEST_F(FaultTest, AFullDeviceIsToldFromOtherErrors) {
+  for (const Operation operation : {Operation::kAppend, Operation::kSync}) {
+    files_->set({.operation = operation, .part = ".log", .cause = ENOSPC});
+    const Status failed = put("b", "2");
+    EXPECT_TRUE(fails_with(ErrorCode::kNoSpace, failed));
+    EXPECT_NE(failed.message().find("No space left on device"), std::string::npos);
+    files_->heal();
+    ASSERT_TRUE(succeeds(resume()));
+  }
+}
+
+struct Case {
+  const char* name;
+  Fault fault;
+};
+
+class LogFaultTest : public FaultTest, public testing::WithParamInterface<Case> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    All, LogFaultTest,
+    testing::Values(Case{"append", {.operation = Operation::kAppend, .part = ".log"}},
+                    Case{"tornappend",
+                         {.operation = Operation::kAppend, .part = ".log", .is_torn = true}},
+                    Case{"fullappend",
+                         {.operation = Operation::kAppend,
+                          .part = ".log",
+                          .cause = ENOSPC,
+                          .is_torn = true}},
+                    Case{"sync", {.operation = Operation::kSync, .part = ".log"}},
+                    Case{"fullsync",
+                         {.operation = Operation::kSync, .part = ".log", .cause = ENOSPC}}),
+    [](const auto& test) { return std::string(test.param.name); });
+
+TEST_P(LogFaultTest, AfterAResumeWritesGoOnAndNothingIsLost) {
+  must(put("a", "1"));
+  must(put("buffered", "1", Durability::kBuffered));
+  files_->set(GetParam().fault);
+  EXPECT_FALSE(put("failed", "2").is_ok());
+  EXPECT_FALSE(resume().is_ok()) << "the cause is still there";
+  EXPECT_TRUE(is_read_only());
+  files_->heal();
+  ASSERT_TRUE(succeeds(resume()));
+  must(put("later", "3"));
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(read("a"), "1");
+    EXPECT_EQ(read("buffered"), "1");
+    EXPECT_EQ(read("failed"), "(none)");
+    EXPECT_EQ(read("later"), "3");
+    crash();
+  }
+}
+
+TEST_P(LogFaultTest, AfterACrashWhatWasAcknowledgedIsThereAndWhatFailedIsNot) {
+  must(put("a", "1"));
+  must(put("buffered", "1", Durability::kBuffered));
+  files_->set(GetParam().fault);
+  EXPECT_FALSE(put("failed", "2").is_ok());
+  crash();
+  EXPECT_EQ(read("a"), "1");
+  EXPECT_EQ(read("buffered"), "1");
+  EXPECT_EQ(read("failed"), "(none)");
+  EXPECT_TRUE(succeeds(put("later", "3")));
+}
+
+TEST_P(LogFaultTest, WritersThatCommitTogetherFailTogetherAndTheOthersStay) {
+  constexpr int kThreads = 8;
+  constexpr int kWrites = 200;
+  Fault fault = GetParam().fault;
+  fault.skipped = 300;
+  files_->set(fault);
+  std::vector<std::vector<bool>> acknowledged(kThreads, std::vector<bool>(kWrites, false));
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < kWrites; ++i) {
+        acknowledged[t][i] = put(std::to_string(t * kWrites + i), "v").is_ok();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_TRUE(is_read_only());
+  crash();
+  for (int t = 0; t < kThreads; ++t) {
+    for (int i = 0; i < kWrites; ++i) {
+      EXPECT_EQ(read(std::to_string(t * kWrites + i)) == "v", acknowledged[t][i]) << t << ' ' << i;
+    }
+  }
+}
+
+TEST_F(FaultTest, ARemnantThatCannotBeRemovedAtOnceIsRemovedBeforeWritesGoOn) {
+  must(put("a", "1"));
+  must(put("unsynced", "1", Durability::kBuffered));
+  files_->set({{.operation = Operation::kSync, .part = ".log"},
+               {.operation = Operation::kTruncate, .part = ".log"}});
+  EXPECT_FALSE(put("failed", "2").is_ok());
+  // The record is whole in the log; the failure of the resume comes after its removal.
+  files_->set({.operation = Operation::kCreate, .part = ".sst"});
+  EXPECT_FALSE(resume().is_ok());
+  crash();
+  EXPECT_EQ(read("a"), "1");
+  EXPECT_EQ(read("unsynced"), "1");
+  EXPECT_EQ(read("failed"), "(none)");
+}
+
+class BackgroundFaultTest : public FaultTest, public testing::WithParamInterface<Case> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    All, BackgroundFaultTest,
+    testing::Values(Case{"writeoffile", {.operation = Operation::kAppend, .part = ".sst"}},
+                    Case{"syncoffile", {.operation = Operation::kSync, .part = ".sst"}},
+                    Case{"fulldevice",
+                         {.operation = Operation::kAppend, .part = ".sst", .cause = ENOSPC}},
+                    Case{"creationoffile", {.operation = Operation::kCreate, .part = ".sst"}},
+                    Case{"manifest", {.operation = Operation::kAppend, .part = "MANIFEST"}},
+                    Case{"syncofmanifest", {.operation = Operation::kSync, .part = "MANIFEST"}},
+                    Case{"directory",
+                         {.operation = Operation::kDirectorySync, .part = "directory"}}),
+    [](const auto& test) { return std::string(test.param.name); });
+
+TEST_P(BackgroundFaultTest, AFlushThatFailsIsNoticedAndDoneAgainAtResume) {
+  must(put("a", "1"));
+  must(put("b", "1", Durability::kBuffered));
+  files_->set(GetParam().fault);
+  EXPECT_FALSE(database_->flush().is_ok());
+  EXPECT_TRUE(is_read_only());
+  EXPECT_TRUE(fails_with(ErrorCode::kReadOnly, put("c", "2")));
+  EXPECT_EQ(read("a"), "1");
+  EXPECT_FALSE(resume().is_ok());
+  files_->heal();
+  ASSERT_TRUE(succeeds(resume()));
+  must(put("later", "3"));
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(read("a"), "1");
+    EXPECT_EQ(read("b"), "1");
+    EXPECT_EQ(read("c"), "(none)");
+    EXPECT_EQ(read("later"), "3");
+    crash();
+  }
+}
+
+TEST_P(BackgroundFaultTest, ACrashAfterAFlushThatFailedLosesNothing) {
+  must(put("a", "1"));
+  must(put("b", "1", Durability::kBuffered));
+  files_->set(GetParam().fault);
+  EXPECT_FALSE(database_->flush().is_ok());
+  crash();
+  EXPECT_EQ(read("a"), "1");
+  EXPECT_EQ(read("b"), "1");
+}
+
+TEST_F(FaultTest, ACompactionThatFailsLeavesTheDatabaseWritableAndIsTriedAgain) {
+  for (int i = 0; i < 3; ++i) {
+    must(put("k" + std::to_string(i), "v"));
+    must(database_->flush());
+  }
+  files_->set({.operation = Operation::kAppend, .part = ".sst", .cause = ENOSPC});
+  EXPECT_FALSE(database_->compact(kDefaultFamily, {}).is_ok());
+  EXPECT_EQ(database_->health().failures(), 1u);
+  EXPECT_TRUE(succeeds(put("later", "3")));
+  files_->heal();
+  EXPECT_TRUE(succeeds(database_->compact(kDefaultFamily, {})));
+  EXPECT_EQ(read("k0"), "v");
+}
+
+TEST_F(FaultTest, ACheckpointThatFailsIsAnErrorAndNothingElse) {
+  must(put("a", "1"));
+  files_->set({.operation = Operation::kCreate, .part = "copy"});
+  EXPECT_FALSE(database_->create_checkpoint(directory_ / "copy").is_ok());
+  files_->heal();
+  EXPECT_FALSE(is_read_only()) << database_->health().cause();
+  EXPECT_TRUE(succeeds(put("b", "2")));
+}
+
+TEST_F(FaultTest, AFailureIsLoggedOnce) {
+  static int errors;
+  errors = 0;
+  set_log_sink([](LogLevel level, std::string_view) { errors += level == LogLevel::kError; });
+  files_->set({.operation = Operation::kAppend, .part = ".log"});
+  for (int i = 0; i < 5; ++i) EXPECT_FALSE(put("b", "2").is_ok());
+  set_log_sink(nullptr);
+  EXPECT_EQ(errors, 1);
+}
+
+TEST_F(FaultTest, AWriteThatFailsBeforeTheLogIsTouchedLeavesTheDatabaseWritable) {
+  must(put("a", "1"));
+  EXPECT_TRUE(fails_with(ErrorCode::kNoSpace,
+                         database_->health().check_room_for(std::uint64_t{1} << 60)));
+  EXPECT_TRUE(succeeds(put("b", "2")));
+}
+
+}  // namespace
+}  // namespace basalt::kv

@@ -1,0 +1,164 @@
+#pragma once
+#include <rocksdb/file_system.h>
+
+#include <cerrno>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kv/rocksdb_fwd.h"
+
+// For tests: a file system that fails when it is told to.
+namespace basalt::kv::test {
+
+enum class Operation { kAppend, kSync, kCreate, kRename, kDirectorySync, kTruncate };
+
+// Fails the operations of one kind on files whose path contains `part`.
+struct Fault {
+  Operation operation = Operation::kAppend;
+  std::string part;
+  int cause = EIO;
+  int skipped = 0;          // how many of them succeed before
+  int count = 1 << 30;      // how many of them fail then
+  bool is_torn = false;     // an append that fails leaves half of its bytes
+};
+
+class FaultyFileSystem : public rdb::FileSystemWrapper {
+ public:
+  FaultyFileSystem() : FileSystemWrapper(rdb::FileSystem::Default()) {}
+  const char* Name() const override { return "FaultyFileSystem"; }
+
+  void set(std::vector<Fault> faults) {
+    const std::lock_guard guard(mutex_);
+    faults_ = std::move(faults);
+    failures_ = 0;
+  }
+  void set(Fault fault) { set(std::vector<Fault>{std::move(fault)}); }
+  void heal() { set(std::vector<Fault>()); }
+  int failures() const {
+    const std::lock_guard guard(mutex_);
+    return failures_;
+  }
+
+  // The error of an operation; ok if it is to succeed. Errors look as those of RocksDB's own files.
+  rdb::IOStatus visit(Operation operation, const std::string& path, bool* is_torn = nullptr) {
+    const std::lock_guard guard(mutex_);
+    for (Fault& fault : faults_) {
+      const bool is_meant =
+          operation == fault.operation && path.find(fault.part) != std::string::npos;
+      if (!is_meant || fault.count == 0) continue;
+      if (fault.skipped > 0) {
+        --fault.skipped;
+        continue;
+      }
+      --fault.count;
+      ++failures_;
+      if (is_torn != nullptr) *is_torn = fault.is_torn;
+      return error_of(fault, path);
+    }
+    return rdb::IOStatus::OK();
+  }
+
+  rdb::IOStatus NewWritableFile(const std::string& path, const rdb::FileOptions& options,
+                                std::unique_ptr<rdb::FSWritableFile>* file,
+                                rdb::IODebugContext* debug) override;
+  rdb::IOStatus NewDirectory(const std::string& path, const rdb::IOOptions& options,
+                             std::unique_ptr<rdb::FSDirectory>* directory,
+                             rdb::IODebugContext* debug) override;
+  rdb::IOStatus RenameFile(const std::string& from, const std::string& to,
+                           const rdb::IOOptions& options, rdb::IODebugContext* debug) override {
+    const rdb::IOStatus status = visit(Operation::kRename, to);
+    return status.ok() ? FileSystemWrapper::RenameFile(from, to, options, debug) : status;
+  }
+
+ private:
+  static rdb::IOStatus error_of(const Fault& fault, const std::string& path) {
+    const std::string what = "While failing on purpose: " + path;
+    if (fault.cause != ENOSPC) return rdb::IOStatus::IOError(what, "Input/output error");
+    rdb::IOStatus status = rdb::IOStatus::NoSpace(what, "No space left on device");
+    status.SetRetryable(true);
+    return status;
+  }
+
+  mutable std::mutex mutex_;
+  std::vector<Fault> faults_;
+  int failures_ = 0;
+};
+
+class FaultyFile : public rdb::FSWritableFileOwnerWrapper {
+ public:
+  FaultyFile(std::unique_ptr<rdb::FSWritableFile>&& target, FaultyFileSystem& files,
+             std::string path)
+      : FSWritableFileOwnerWrapper(std::move(target)), files_(files), path_(std::move(path)) {}
+
+  rdb::IOStatus Append(const rdb::Slice& data, const rdb::IOOptions& options,
+                       rdb::IODebugContext* debug) override {
+    bool is_torn = false;
+    rdb::IOStatus status = files_.visit(Operation::kAppend, path_, &is_torn);
+    if (status.ok()) return FSWritableFileOwnerWrapper::Append(data, options, debug);
+    if (is_torn) {
+      FSWritableFileOwnerWrapper::Append({data.data(), data.size() / 2}, options, debug)
+          .PermitUncheckedError();
+    }
+    return status;
+  }
+  rdb::IOStatus Append(const rdb::Slice& data, const rdb::IOOptions& options,
+                       const rdb::DataVerificationInfo&, rdb::IODebugContext* debug) override {
+    return Append(data, options, debug);
+  }
+  rdb::IOStatus Sync(const rdb::IOOptions& options, rdb::IODebugContext* debug) override {
+    const rdb::IOStatus status = files_.visit(Operation::kSync, path_);
+    return status.ok() ? FSWritableFileOwnerWrapper::Sync(options, debug) : status;
+  }
+  rdb::IOStatus Fsync(const rdb::IOOptions& options, rdb::IODebugContext* debug) override {
+    const rdb::IOStatus status = files_.visit(Operation::kSync, path_);
+    return status.ok() ? FSWritableFileOwnerWrapper::Fsync(options, debug) : status;
+  }
+  rdb::IOStatus Truncate(std::uint64_t size, const rdb::IOOptions& options,
+                         rdb::IODebugContext* debug) override {
+    const rdb::IOStatus status = files_.visit(Operation::kTruncate, path_);
+    return status.ok() ? FSWritableFileOwnerWrapper::Truncate(size, options, debug) : status;
+  }
+
+ private:
+  FaultyFileSystem& files_;
+  const std::string path_;
+};
+
+class FaultyDirectory : public rdb::FSDirectoryWrapper {
+ public:
+  FaultyDirectory(std::unique_ptr<rdb::FSDirectory>&& target, FaultyFileSystem& files)
+      : FSDirectoryWrapper(std::move(target)), files_(files) {}
+  rdb::IOStatus FsyncWithDirOptions(const rdb::IOOptions& options, rdb::IODebugContext* debug,
+                                    const rdb::DirFsyncOptions& reason) override {
+    const rdb::IOStatus status = files_.visit(Operation::kDirectorySync, "the directory");
+    return status.ok() ? FSDirectoryWrapper::FsyncWithDirOptions(options, debug, reason) : status;
+  }
+
+ private:
+  FaultyFileSystem& files_;
+};
+
+inline rdb::IOStatus FaultyFileSystem::NewWritableFile(const std::string& path,
+                                                       const rdb::FileOptions& options,
+                                                       std::unique_ptr<rdb::FSWritableFile>* file,
+                                                       rdb::IODebugContext* debug) {
+  rdb::IOStatus status = visit(Operation::kCreate, path);
+  if (!status.ok()) return status;
+  status = FileSystemWrapper::NewWritableFile(path, options, file, debug);
+  if (status.ok()) *file = std::make_unique<FaultyFile>(std::move(*file), *this, path);
+  return status;
+}
+
+inline rdb::IOStatus FaultyFileSystem::NewDirectory(const std::string& path,
+                                                    const rdb::IOOptions& options,
+                                                    std::unique_ptr<rdb::FSDirectory>* directory,
+                                                    rdb::IODebugContext* debug) {
+  const rdb::IOStatus status = FileSystemWrapper::NewDirectory(path, options, directory, debug);
+  if (status.ok()) *directory = std::make_unique<FaultyDirectory>(std::move(*directory), *this);
+  return status;
+}
+
+}  // namespace basalt::kv::test

@@ -1,0 +1,280 @@
+#include "kv/guarded_file_system.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "kv/rocksdb_access.h"
+#include "kv/status_conversion.h"
+
+namespace basalt::kv {
+
+namespace {
+
+// The write of a log that this thread is in.
+thread_local LogWrite* current_write = nullptr;
+
+bool is_log(const std::string& path) { return path.ends_with(".log"); }
+
+// The error of a write, as one that RocksDB can be resumed from.
+rdb::IOStatus marked(rdb::IOStatus error) {
+  if (error.ok()) [[likely]] return error;
+  LogWrite::undo_current();
+  // Of a "no space" only the text is kept: it names file and cause.
+  if (error.IsNoSpace()) {
+    const char* const text = error.getState();
+    error = rdb::IOStatus::IOError(text == nullptr ? "" : text, "");
+  }
+  if (!error.IsIOError()) return error;
+  error.SetRetryable(true);
+  error.SetScope(rdb::IOStatus::IOErrorScope::kIOErrorScopeFile);
+  return error;
+}
+
+class GuardedDirectory final : public rdb::FSDirectoryWrapper {
+ public:
+  explicit GuardedDirectory(std::unique_ptr<rdb::FSDirectory>&& target)
+      : FSDirectoryWrapper(std::move(target)) {}
+
+  rdb::IOStatus Fsync(const rdb::IOOptions& options, rdb::IODebugContext* debug) override {
+    return marked(FSDirectoryWrapper::Fsync(options, debug));
+  }
+  rdb::IOStatus FsyncWithDirOptions(const rdb::IOOptions& options, rdb::IODebugContext* debug,
+                                    const rdb::DirFsyncOptions& reason) override {
+    return marked(FSDirectoryWrapper::FsyncWithDirOptions(options, debug, reason));
+  }
+};
+
+class CutFile final : public rdb::FSSequentialFileOwnerWrapper {
+ public:
+  CutFile(std::unique_ptr<rdb::FSSequentialFile>&& target, std::uint64_t size)
+      : FSSequentialFileOwnerWrapper(std::move(target)), left_(size) {}
+
+  rdb::IOStatus Read(std::size_t bytes, const rdb::IOOptions& options, rdb::Slice* result,
+                     char* scratch, rdb::IODebugContext* debug) override {
+    const std::size_t wanted = std::min<std::uint64_t>(bytes, left_);
+    const rdb::IOStatus status =
+        FSSequentialFileOwnerWrapper::Read(wanted, options, result, scratch, debug);
+    left_ -= result->size();
+    return status;
+  }
+  rdb::IOStatus Skip(std::uint64_t bytes) override {
+    const std::uint64_t skipped = std::min(bytes, left_);
+    left_ -= skipped;
+    return FSSequentialFileOwnerWrapper::Skip(skipped);
+  }
+
+ private:
+  std::uint64_t left_;
+};
+
+}  // namespace
+
+class GuardedFile final : public rdb::FSWritableFileOwnerWrapper {
+ public:
+  GuardedFile(std::unique_ptr<rdb::FSWritableFile>&& target, GuardedFileSystem& files,
+              const std::string& path, std::uint64_t size)
+      : FSWritableFileOwnerWrapper(std::move(target)),
+        files_(files),
+        path_(path),
+        is_log_(is_log(path)),
+        size_(size) {}
+
+  rdb::IOStatus Append(const rdb::Slice& data, const rdb::IOOptions& options,
+                       rdb::IODebugContext* debug) override {
+    note_begin();
+    return note_end(FSWritableFileOwnerWrapper::Append(data, options, debug), data.size());
+  }
+  rdb::IOStatus Append(const rdb::Slice& data, const rdb::IOOptions& options,
+                       const rdb::DataVerificationInfo& verification,
+                       rdb::IODebugContext* debug) override {
+    note_begin();
+    return note_end(FSWritableFileOwnerWrapper::Append(data, options, verification, debug),
+                    data.size());
+  }
+  rdb::IOStatus PositionedAppend(const rdb::Slice& data, std::uint64_t offset,
+                                 const rdb::IOOptions& options,
+                                 rdb::IODebugContext* debug) override {
+    return note_end(FSWritableFileOwnerWrapper::PositionedAppend(data, offset, options, debug),
+                    data.size());
+  }
+  rdb::IOStatus PositionedAppend(const rdb::Slice& data, std::uint64_t offset,
+                                 const rdb::IOOptions& options,
+                                 const rdb::DataVerificationInfo& verification,
+                                 rdb::IODebugContext* debug) override {
+    return note_end(
+        FSWritableFileOwnerWrapper::PositionedAppend(data, offset, options, verification, debug),
+        data.size());
+  }
+  rdb::IOStatus Truncate(std::uint64_t size, const rdb::IOOptions& options,
+                         rdb::IODebugContext* debug) override {
+    return marked(FSWritableFileOwnerWrapper::Truncate(size, options, debug));
+  }
+  rdb::IOStatus Close(const rdb::IOOptions& options, rdb::IODebugContext* debug) override {
+    return marked(FSWritableFileOwnerWrapper::Close(options, debug));
+  }
+  rdb::IOStatus Flush(const rdb::IOOptions& options, rdb::IODebugContext* debug) override {
+    return marked(FSWritableFileOwnerWrapper::Flush(options, debug));
+  }
+  rdb::IOStatus Sync(const rdb::IOOptions& options, rdb::IODebugContext* debug) override {
+    return marked(FSWritableFileOwnerWrapper::Sync(options, debug));
+  }
+  rdb::IOStatus Fsync(const rdb::IOOptions& options, rdb::IODebugContext* debug) override {
+    return marked(FSWritableFileOwnerWrapper::Fsync(options, debug));
+  }
+  rdb::IOStatus RangeSync(std::uint64_t offset, std::uint64_t bytes, const rdb::IOOptions& options,
+                          rdb::IODebugContext* debug) override {
+    return marked(FSWritableFileOwnerWrapper::RangeSync(offset, bytes, options, debug));
+  }
+
+  // Replaces what was appended since `begin` by zeros. The size stays: RocksDB believes in it, and
+  // has perhaps noted it where it looks at the next start.
+  void blank(std::uint64_t begin) {
+    const rdb::IOOptions options;
+    rdb::IOStatus status = FSWritableFileOwnerWrapper::Truncate(begin, options, nullptr);
+    if (status.ok()) status = FSWritableFileOwnerWrapper::Truncate(size_, options, nullptr);
+    // Of use only if the machine stops before the database is resumed; may well fail, too.
+    if (status.ok()) FSWritableFileOwnerWrapper::Sync(options, nullptr).PermitUncheckedError();
+    if (!status.ok()) files_.remember({path_, begin, size_});
+  }
+
+ private:
+  void note_begin() {
+    if (!is_log_ || current_write == nullptr) return;
+    current_write->note_append(*this, size_);
+  }
+
+  rdb::IOStatus note_end(rdb::IOStatus status, std::size_t bytes) {
+    if (!status.ok()) [[unlikely]] return marked(std::move(status));
+    size_ += bytes;
+    files_.health_->note_written(bytes);
+    return status;
+  }
+
+  GuardedFileSystem& files_;
+  const std::string path_;
+  const bool is_log_;
+  std::uint64_t size_;
+};
+
+LogWrite::LogWrite() : outer_(current_write) { current_write = this; }
+LogWrite::~LogWrite() { current_write = outer_; }
+
+void LogWrite::note_append(GuardedFile& file, std::uint64_t size) {
+  if (file_ == &file) return;
+  file_ = &file;
+  begin_ = size;
+}
+
+void LogWrite::undo_current() {
+  if (current_write == nullptr || current_write->file_ == nullptr) return;
+  GuardedFile* const file = std::exchange(current_write->file_, nullptr);
+  file->blank(current_write->begin_);
+}
+
+GuardedFileSystem::GuardedFileSystem(const std::shared_ptr<rdb::FileSystem>& target,
+                                     std::shared_ptr<Health> health)
+    : FileSystemWrapper(target), health_(std::move(health)) {}
+
+void GuardedFileSystem::cut(const std::string& path, std::uint64_t size) {
+  const std::lock_guard guard(mutex_);
+  cuts_[path] = size;
+}
+
+void GuardedFileSystem::remember(Remnant remnant) {
+  const std::lock_guard guard(mutex_);
+  remnants_.push_back(std::move(remnant));
+}
+
+Status GuardedFileSystem::repair(const Remnant& remnant) {
+  const int file = ::open(remnant.path.c_str(), O_RDWR | O_CLOEXEC);
+  if (file < 0 && errno == ENOENT) return Status::ok();  // flushed and removed: nobody reads it
+  const bool done = file >= 0 && ftruncate(file, static_cast<off_t>(remnant.begin)) == 0 &&
+                    ftruncate(file, static_cast<off_t>(remnant.end)) == 0 && fsync(file) == 0;
+  const int cause = errno;
+  if (file >= 0) ::close(file);
+  if (done) return Status::ok();
+  char buffer[128];
+  return Status(ErrorCode::kIoError, "the end of the log '" + remnant.path +
+                                         "', of a write that failed, cannot be removed: " +
+                                         strerror_r(cause, buffer, sizeof buffer));
+}
+
+Status GuardedFileSystem::repair_logs() {
+  const std::lock_guard guard(mutex_);
+  while (!remnants_.empty()) {
+    BASALT_TRY(repair(remnants_.back()));
+    remnants_.pop_back();
+  }
+  return Status::ok();
+}
+
+rdb::IOStatus GuardedFileSystem::NewSequentialFile(const std::string& path,
+                                                   const rdb::FileOptions& options,
+                                                   std::unique_ptr<rdb::FSSequentialFile>* file,
+                                                   rdb::IODebugContext* debug) {
+  rdb::IOStatus status = FileSystemWrapper::NewSequentialFile(path, options, file, debug);
+  if (!status.ok()) return status;
+  const std::lock_guard guard(mutex_);
+  const auto found = cuts_.find(path);
+  if (found != cuts_.end()) *file = std::make_unique<CutFile>(std::move(*file), found->second);
+  return status;
+}
+
+rdb::IOStatus GuardedFileSystem::NewWritableFile(const std::string& path,
+                                                 const rdb::FileOptions& options,
+                                                 std::unique_ptr<rdb::FSWritableFile>* file,
+                                                 rdb::IODebugContext* debug) {
+  rdb::IOStatus status =
+      marked(FileSystemWrapper::NewWritableFile(path, options, file, debug));
+  if (status.ok()) *file = std::make_unique<GuardedFile>(std::move(*file), *this, path, 0);
+  return status;
+}
+
+rdb::IOStatus GuardedFileSystem::ReopenWritableFile(const std::string& path,
+                                                    const rdb::FileOptions& options,
+                                                    std::unique_ptr<rdb::FSWritableFile>* file,
+                                                    rdb::IODebugContext* debug) {
+  rdb::IOStatus status =
+      marked(FileSystemWrapper::ReopenWritableFile(path, options, file, debug));
+  if (!status.ok()) return status;
+  const std::uint64_t size = (*file)->GetFileSize(rdb::IOOptions(), debug);
+  *file = std::make_unique<GuardedFile>(std::move(*file), *this, path, size);
+  return status;
+}
+
+rdb::IOStatus GuardedFileSystem::NewDirectory(const std::string& path,
+                                              const rdb::IOOptions& options,
+                                              std::unique_ptr<rdb::FSDirectory>* directory,
+                                              rdb::IODebugContext* debug) {
+  rdb::IOStatus status =
+      marked(FileSystemWrapper::NewDirectory(path, options, directory, debug));
+  if (status.ok()) *directory = std::make_unique<GuardedDirectory>(std::move(*directory));
+  return status;
+}
+
+rdb::IOStatus GuardedFileSystem::RenameFile(const std::string& from, const std::string& to,
+                                            const rdb::IOOptions& options,
+                                            rdb::IODebugContext* debug) {
+  return marked(FileSystemWrapper::RenameFile(from, to, options, debug));
+}
+
+rdb::IOStatus GuardedFileSystem::LinkFile(const std::string& from, const std::string& to,
+                                          const rdb::IOOptions& options,
+                                          rdb::IODebugContext* debug) {
+  return marked(FileSystemWrapper::LinkFile(from, to, options, debug));
+}
+
+rdb::IOStatus GuardedFileSystem::SyncFile(const std::string& path,
+                                          const rdb::FileOptions& file_options,
+                                          const rdb::IOOptions& options, bool use_fsync,
+                                          rdb::IODebugContext* debug) {
+  return marked(FileSystemWrapper::SyncFile(path, file_options, options, use_fsync, debug));
+}
+
+}  // namespace basalt::kv

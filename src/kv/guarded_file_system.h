@@ -1,0 +1,80 @@
+#pragma once
+#include <rocksdb/file_system.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "kv/health.h"
+#include "kv/rocksdb_fwd.h"
+
+namespace basalt::kv {
+
+// RocksDB's file system, made fit to go on after an error.
+//
+// Repairable  RocksDB lets itself be resumed from errors that are marked so: those of one file,
+//             which it then never writes again. Errors of its own file system are not marked, or
+//             as "no space", which it handles in another way that does not go with two-phase
+//             commit. Here every error of a write is marked.
+// Log         When a write to the log fails, its bytes may be there whole or in part, and nobody
+//             knows after a failed sync. RocksDB takes none of it into memory and goes on in a new
+//             log; but the old one is kept while it has a prepared transaction, and read at the
+//             next start. So that a transaction cannot be found there that has failed, the bytes
+//             are replaced by zeros, which readers skip; see LogWrite in rocksdb_access.h. Where
+//             even that fails, repair_logs() tries again before the database is resumed.
+// Space       Bytes written are counted for Health.
+// Threads     Safe from any thread.
+class GuardedFileSystem final : public rdb::FileSystemWrapper {
+ public:
+  GuardedFileSystem(const std::shared_ptr<rdb::FileSystem>& target, std::shared_ptr<Health> health);
+
+  static const char* kClassName() { return "BasaltGuardedFileSystem"; }
+  const char* Name() const override { return kClassName(); }
+
+  // Reads of the file end at `size`.
+  void cut(const std::string& path, std::uint64_t size);
+  // Replaces by zeros what is left of failed writes.
+  Status repair_logs();
+
+  rdb::IOStatus NewSequentialFile(const std::string& path, const rdb::FileOptions& options,
+                                  std::unique_ptr<rdb::FSSequentialFile>* file,
+                                  rdb::IODebugContext* debug) override;
+  rdb::IOStatus NewWritableFile(const std::string& path, const rdb::FileOptions& options,
+                                std::unique_ptr<rdb::FSWritableFile>* file,
+                                rdb::IODebugContext* debug) override;
+  rdb::IOStatus ReopenWritableFile(const std::string& path, const rdb::FileOptions& options,
+                                   std::unique_ptr<rdb::FSWritableFile>* file,
+                                   rdb::IODebugContext* debug) override;
+  rdb::IOStatus NewDirectory(const std::string& path, const rdb::IOOptions& options,
+                             std::unique_ptr<rdb::FSDirectory>* directory,
+                             rdb::IODebugContext* debug) override;
+  rdb::IOStatus RenameFile(const std::string& from, const std::string& to,
+                           const rdb::IOOptions& options, rdb::IODebugContext* debug) override;
+  rdb::IOStatus LinkFile(const std::string& from, const std::string& to,
+                         const rdb::IOOptions& options, rdb::IODebugContext* debug) override;
+  rdb::IOStatus SyncFile(const std::string& path, const rdb::FileOptions& file_options,
+                         const rdb::IOOptions& options, bool use_fsync,
+                         rdb::IODebugContext* debug) override;
+
+ private:
+  friend class GuardedFile;
+  // Bytes of a log that are to be replaced by zeros.
+  struct Remnant {
+    std::string path;
+    std::uint64_t begin;
+    std::uint64_t end;
+  };
+  Status repair(const Remnant& remnant);
+  void remember(Remnant remnant);
+
+  const std::shared_ptr<Health> health_;
+  std::mutex mutex_;
+  std::map<std::string, std::uint64_t> cuts_;  // guarded by mutex_
+  std::vector<Remnant> remnants_;              // guarded by mutex_
+};
+
+}  // namespace basalt::kv

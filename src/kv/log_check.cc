@@ -1,0 +1,164 @@
+#include "kv/log_check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <nmmintrin.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+namespace basalt::kv {
+namespace {
+
+// RocksDB's log format: blocks of 32 KiB with records that do not cross them. A record's header is
+// the masked CRC-32C of type and content (4 bytes), the content's length (2) and the type (1).
+constexpr std::size_t kBlockBytes = 32768;
+constexpr std::size_t kHeaderBytes = 7;
+constexpr std::size_t kSectorBytes = 512;
+constexpr std::uint32_t kMaskDelta = 0xa282ead8;
+
+std::uint32_t masked_crc32c(std::string_view bytes) {
+  std::uint64_t crc = 0xffffffff;
+  for (; bytes.size() >= 8; bytes.remove_prefix(8)) {
+    std::uint64_t word = 0;
+    memcpy(&word, bytes.data(), sizeof word);
+    crc = _mm_crc32_u64(crc, word);
+  }
+  auto rest = static_cast<std::uint32_t>(crc);
+  for (const char byte : bytes) rest = _mm_crc32_u8(rest, static_cast<unsigned char>(byte));
+  rest = ~rest;
+  return ((rest >> 15) | (rest << 17)) + kMaskDelta;
+}
+
+bool is_zero(std::string_view bytes) {
+  return bytes.find_first_not_of('\0') == std::string_view::npos;
+}
+
+// The record at the beginning of `block`'s rest, or nothing if it does not check out.
+std::optional<std::size_t> record_size(std::string_view rest) {
+  if (rest.size() < kHeaderBytes) return std::nullopt;
+  std::uint32_t stored = 0;
+  std::uint16_t length = 0;
+  memcpy(&stored, rest.data(), sizeof stored);
+  memcpy(&length, rest.data() + sizeof stored, sizeof length);
+  if (length > rest.size() - kHeaderBytes) return std::nullopt;
+  const std::size_t type_offset = kHeaderBytes - 1;
+  if (masked_crc32c(rest.substr(type_offset, 1 + length)) != stored) return std::nullopt;
+  return kHeaderBytes + length;
+}
+
+// Whether a sector of the file is empty, in the part that begins in it or touches [begin, end).
+bool has_empty_sector(std::string_view block, std::size_t begin, std::size_t end) {
+  for (std::size_t at = begin / kSectorBytes * kSectorBytes; at < end; at += kSectorBytes) {
+    const std::size_t first = std::max(at, begin);
+    const std::size_t last = std::min(at + kSectorBytes, block.size());
+    // Of the record's own first sector, what was there before it is.
+    if (first > at && last - first < kHeaderBytes) continue;
+    if (is_zero(block.substr(first, last - first))) return true;
+  }
+  return false;
+}
+
+struct Scan {
+  std::optional<LogDamage> damage;
+  std::uint64_t records = 0;
+};
+
+void scan_block(std::string_view block, std::uint64_t offset, bool is_last, Scan& scan) {
+  std::size_t at = 0;
+  while (block.size() - at >= kHeaderBytes) {
+    const std::string_view rest = block.substr(at);
+    if (is_zero(rest)) {
+      // Empty to the end of the block: RocksDB goes on behind it, but must not.
+      if (!scan.damage) scan.damage = {{}, offset + at, 0, 0, true};
+      return;
+    }
+    const std::optional<std::size_t> size = record_size(rest);
+    if (size) {
+      ++scan.records;
+      if (scan.damage) ++scan.damage->records_behind;
+      at += *size;
+      continue;
+    }
+    std::uint16_t length = 0;
+    memcpy(&length, rest.data() + 4, sizeof length);
+    const std::size_t end = at + kHeaderBytes + length;
+    if (!scan.damage) {
+      const bool is_cut = is_last && end > block.size();
+      scan.damage = {{}, offset + at, 0, 0,
+                     is_cut || has_empty_sector(block, at, std::min(end, block.size()))};
+    }
+    // Where the next one begins is known only if this one's length is right.
+    if (end >= block.size() || !record_size(block.substr(end))) return;
+    at = end;
+  }
+  if (is_last && at < block.size() && !scan.damage && !is_zero(block.substr(at)) &&
+      block.size() < kBlockBytes) {
+    scan.damage = {{}, offset + at, 0, 0, true};
+  }
+}
+
+Status failure(const std::string& path, const char* what, int cause) {
+  char buffer[128];
+  return Status(ErrorCode::kIoError, std::string("the log '") + path + "' cannot be " + what +
+                                         ": " + strerror_r(cause, buffer, sizeof buffer) +
+                                         "; check its owner, its permissions and the device");
+}
+
+Result<Scan> scan_log(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return failure(path, "opened", errno);
+  Scan scan;
+  std::string block(kBlockBytes, '\0');
+  for (std::uint64_t offset = 0;;) {
+    std::size_t filled = 0;
+    ssize_t got = 1;
+    while (filled < kBlockBytes && got > 0) {
+      got = pread(file, block.data() + filled, kBlockBytes - filled,
+                  static_cast<off_t>(offset + filled));
+      if (got > 0) filled += static_cast<std::size_t>(got);
+    }
+    if (got < 0) {
+      const int cause = errno;
+      ::close(file);
+      return failure(path, "read", cause);
+    }
+    scan_block(std::string_view(block).substr(0, filled), offset, filled < kBlockBytes, scan);
+    offset += filled;
+    if (filled < kBlockBytes) break;
+  }
+  ::close(file);
+  return scan;
+}
+
+}  // namespace
+
+Result<std::vector<LogDamage>> check_logs(const std::string& directory) {
+  std::map<std::uint64_t, std::string> logs;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
+    const std::string name = entry.path().filename();
+    if (!name.ends_with(".log")) continue;
+    const std::string digits = name.substr(0, name.size() - 4);
+    if (digits.empty() || digits.find_first_not_of("0123456789") != std::string::npos) continue;
+    logs.emplace(std::strtoull(digits.c_str(), nullptr, 10), entry.path());
+  }
+  std::vector<LogDamage> damaged;
+  for (const auto& [number, path] : logs) {
+    Result<Scan> scan = scan_log(path);
+    if (!scan.is_ok()) return scan.take_status();
+    for (LogDamage& older : damaged) older.records_in_newer_logs += scan.value().records;
+    if (!scan.value().damage) continue;
+    damaged.push_back(std::move(*scan.value().damage));
+    damaged.back().path = path;
+  }
+  return damaged;
+}
+
+}  // namespace basalt::kv

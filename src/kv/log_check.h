@@ -1,0 +1,27 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace basalt::kv {
+
+// What RocksDB would not read of a log, and might not say so: it takes the first record that does
+// not check out for the end.
+struct LogDamage {
+  std::string path;
+  std::uint64_t offset = 0;  // of the first record that does not check out
+  std::uint64_t records_behind = 0;         // in the same file, that do
+  std::uint64_t records_in_newer_logs = 0;
+  // Whether a part of it was never written: the file ends there, or a sector is empty. So a crash
+  // of the machine leaves what was not synced, in any order; nobody was told that it is there.
+  // Otherwise something has changed what was written.
+  bool is_unwritten = false;
+};
+
+// Checks the write-ahead logs of a database that is not open; reads each once. One entry for each
+// file that is not sound, oldest first.
+Result<std::vector<LogDamage>> check_logs(const std::string& directory);
+
+}  // namespace basalt::kv
