@@ -336,6 +336,7 @@ void Transaction::note_row_change(std::string_view row_key) {
 Status Transaction::begin_writing() {
   BASALT_DEBUG_ASSERT(hold_batch_.is_held());
   BASALT_ASSERT(state_ != State::kPrepared && state_ != State::kOrdered);
+  BASALT_TRY(manager_.database().health().check_writable());
   if (!has_writes_) {
     activate();
     rdb::TransactionOptions options;
@@ -380,6 +381,12 @@ Status Transaction::remove_single(kv::FamilyId family, std::string_view key) {
 
 // ---- the end
 
+// Before anything is written: a batch that cannot fit must not make the engine read-only.
+Status Transaction::check_room() const {
+  return manager_.database().health().check_room_for(
+      writes_->GetWriteBatch()->GetWriteBatch()->GetDataSize());
+}
+
 Status Transaction::prepare(const std::string& name, kv::Durability durability,
                             bool keeps_guards) {
   BASALT_ASSERT(state_ == State::kActive);
@@ -392,10 +399,12 @@ Status Transaction::prepare(const std::string& name, kv::Durability durability,
       // nothing else.
       for (const Guard& guard : guards_) BASALT_TRY(remove(guard.family, guard.key));
     }
+    BASALT_TRY(check_room());
     BASALT_TRY(from_rocksdb(writes_->SetName(name)));
     // Not synced by RocksDB: all other writes would wait for it.
     writes_->GetWriteOptions()->sync = false;
     BASALT_FAILPOINT("txn.prepare.before_write");
+    const kv::LogWrite log_write;
     BASALT_TRY(from_rocksdb(writes_->Prepare()));
   }
   name_ = name;
@@ -416,6 +425,7 @@ void Transaction::enter_order(std::string_view file, std::uint64_t offset) {
 
 // Writes the commit, with the position in the binary log that it reaches.
 Status Transaction::write_commit() {
+  const kv::LogWrite log_write;
   if (state_ == State::kActive) return from_rocksdb(writes_->Commit());
   rdb::WriteBatch* batch = writes_->GetCommitTimeWriteBatch();
   batch->Clear();  // an earlier attempt has left its part there
@@ -439,6 +449,7 @@ Status Transaction::commit(kv::Durability durability) {
   if (has_writes_) {
     if (statement_savepoint_set_) end_statement();
     const BatchGuard guard(*this);
+    if (state_ == State::kActive) BASALT_TRY(check_room());
     const bool is_in_binlog = state_ == State::kOrdered && !binlog_position_.file.empty();
     writes_->GetWriteOptions()->sync = durability == kv::Durability::kSynced && !is_in_binlog;
     BASALT_FAILPOINT("txn.commit.before_write");
@@ -454,6 +465,7 @@ Status Transaction::rollback() {
   BASALT_ASSERT(state_ != State::kOrdered);
   if (has_writes_) {
     const BatchGuard guard(*this);
+    const kv::LogWrite log_write;
     Status status = from_rocksdb(writes_->Rollback());
     if (state_ == State::kPrepared && !status.is_ok()) return status;
     // RocksDB frees a name only with the object; and one whose prepare or commit failed, which

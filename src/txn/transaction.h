@@ -221,6 +221,7 @@ class Transaction {
   void announce_inserts(std::span<const std::string_view> keys);
   void activate();
   Status begin_writing();
+  Status check_room() const;
   Status write_commit();
   void finish();
 
