@@ -46,6 +46,20 @@ Engine::~Engine() {
   }
 }
 
+Status Engine::resume() {
+  kv::Health& health = database_->health();
+  health.measure_space();
+  if (health.access() != kv::Access::kReadOnly) return Status::ok();
+  if (health.is_final()) return health.check_not_read_only();
+  const std::uint64_t mark = health.mark();
+  BASALT_TRY(database_->resume());
+  // Before others write: what is decided must not wait behind them.
+  BASALT_TRY(transactions_->commit_decided());
+  if (!health.clear(mark)) return health.check_not_read_only();
+  worker_->wake();
+  return Status::ok();
+}
+
 // Requires mutex_.
 SharedTable& Engine::shared_table(const catalog::TablePointer& definition) {
   SharedTable& shared = shared_tables_[definition->id];

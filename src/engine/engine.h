@@ -46,6 +46,11 @@ class Engine {
   txn::TransactionManager& transactions() { return *transactions_; }
   maintenance::Worker& worker() { return *worker_; }
 
+  // Goes on after a failure that made the engine read-only, and whose cause an administrator has
+  // removed: writes what is in memory to files, completes the transactions that were decided
+  // meanwhile, and lets others write again. An error: it is as read-only as before.
+  Status resume();
+
   // Opens the stored table `name` with the server's record layout. `expected` is what the server
   // believes the definition to be. kTableNotFound, kDefinitionMismatch.
   Result<std::shared_ptr<table::Table>> open_table(

@@ -61,6 +61,8 @@ void Worker::run() {
     if (stopping_) break;
     guard.unlock();
     run_tasks();
+    // Space may come back while nobody writes, and others use the device, too.
+    database_.health().measure_space();
     sync_log();
     reclaim_dropped();
     guard.lock();
@@ -90,11 +92,13 @@ void Worker::run_tasks() {
 void Worker::sync_log() {
   if (!sync_log_) return;
   const Status status = database_.sync_log();
-  if (!status.is_ok()) log_message(LogLevel::kError, "log sync: " + status.message());
+  // That the engine is read-only has been logged.
+  if (status.is_ok() || status.is(ErrorCode::kReadOnly)) return;
+  log_message(LogLevel::kError, "log sync: " + status.message());
 }
 
 void Worker::reclaim_dropped() {
-  if (!reclaiming_) return;
+  if (!reclaiming_ || !database_.health().check_not_read_only().is_ok()) return;
   for (const catalog::DroppedIndex& index : catalog_.dropped_indexes()) {
     kv::KeyRange range;
     append_be32(range.lower, index.id);

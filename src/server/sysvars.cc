@@ -19,6 +19,9 @@ my_bool g_deadlock_detect = 1;
 unsigned long g_flush_log_at_trx_commit = 1;
 char* g_create_checkpoint = nullptr;
 my_bool g_remove_mariabackup_checkpoint = 0;
+my_bool g_resume = 0;
+my_bool g_accept_log_damage = 0;
+unsigned long long g_reserved_disk_space = 0;
 
 constexpr unsigned long kFlushAtCommit = 1;
 
@@ -65,6 +68,36 @@ int check_remove_checkpoint(THD*, st_mysql_sys_var*, void* save, st_mysql_value*
   }
   *static_cast<my_bool*>(save) = 0;
   return 0;
+}
+
+// Setting the variable resumes: a failure must fail the SET.
+int check_resume(THD*, st_mysql_sys_var*, void* save, st_mysql_value* value) {
+  long long wanted = 0;
+  char buffer[8];
+  int length = sizeof buffer;
+  if (value->value_type(value) == MYSQL_VALUE_TYPE_STRING) {
+    const char* text = value->val_str(value, buffer, &length);
+    if (text == nullptr) return 1;
+    const std::string_view word(text, static_cast<std::size_t>(length));
+    wanted = word == "ON" || word == "on" || word == "1" ? 1 : 0;
+  } else if (value->val_int(value, &wanted) != 0) {
+    return 1;
+  }
+  *static_cast<my_bool*>(save) = 0;
+  if (wanted == 0) return 0;
+  const Status status = the_engine().resume();
+  if (status.is_ok()) return 0;
+  my_printf_error(ER_UNKNOWN_ERROR, "rocksdb_resume: %s", MYF(0), status.message().c_str());
+  return 1;
+}
+
+void update_reserved_disk_space(THD*, st_mysql_sys_var*, void* target, const void* value) {
+  *static_cast<unsigned long long*>(target) = *static_cast<const unsigned long long*>(value);
+  if (g_plugin == nullptr) return;
+  kv::Database& database = the_engine().database();
+  database.health().set_reserved_bytes(g_reserved_disk_space != 0
+                                           ? g_reserved_disk_space
+                                           : database.options().reserved_disk_bytes);
 }
 
 // The work is done by the check function; the variable keeps its value.
@@ -121,8 +154,25 @@ MYSQL_SYSVAR_BOOL(remove_mariabackup_checkpoint, g_remove_mariabackup_checkpoint
                   PLUGIN_VAR_RQCMDARG,
                   "Setting this to ON removes the directory mariabackup-checkpoint",
                   check_remove_checkpoint, keep_value, 0);
+MYSQL_SYSVAR_BOOL(resume, g_resume, PLUGIN_VAR_NOCMDOPT,
+                  "Setting this to ON lets the engine write again after a failure, when its cause "
+                  "is gone. Rocksdb_state and Rocksdb_state_cause tell what it was",
+                  check_resume, keep_value, 0);
+MYSQL_SYSVAR_BOOL(accept_log_damage, g_accept_log_damage,
+                  PLUGIN_VAR_OPCMDARG | PLUGIN_VAR_READONLY,
+                  "Start although the write-ahead log is damaged before its end, without what was "
+                  "committed from there on",
+                  nullptr, nullptr, 0);
+MYSQL_SYSVAR_ULONGLONG(reserved_disk_space, g_reserved_disk_space, PLUGIN_VAR_RQCMDARG,
+                       "Rows are not changed while less than this many bytes are free on the "
+                       "device, at most a tenth of it: what is in memory must still fit. 0: the "
+                       "memory for memtables and a little more",
+                       nullptr, update_reserved_disk_space, 0, 0, ULONGLONG_MAX, 1024);
 
 st_mysql_sys_var* g_system_variables[] = {
+    MYSQL_SYSVAR(accept_log_damage),
+    MYSQL_SYSVAR(resume),
+    MYSQL_SYSVAR(reserved_disk_space),
     MYSQL_SYSVAR(datadir),
     MYSQL_SYSVAR(block_cache_size),
     MYSQL_SYSVAR(write_buffer_size),
@@ -145,6 +195,8 @@ engine::EngineOptions options_from_variables() {
   options.database.memtable_bytes = g_write_buffer_size;
   options.database.max_total_wal_bytes = g_max_total_wal_size;
   options.database.background_jobs = g_max_background_jobs;
+  options.database.reserved_disk_bytes = g_reserved_disk_space;
+  options.database.accept_log_damage = g_accept_log_damage;
   options.locks.deadlock_detect = g_deadlock_detect;
   return options;
 }

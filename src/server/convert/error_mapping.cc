@@ -38,13 +38,20 @@ int to_handler_error(const Status& status, THD* thd) noexcept {
     case ErrorCode::kReadOnly:
       return HA_ERR_TABLE_READONLY;
     case ErrorCode::kNoSpace:
-      return HA_ERR_DISK_FULL;
+      return HA_ERR_RECORD_FILE_FULL;
     case ErrorCode::kIoError:
       return kErrorIo;
     case ErrorCode::kCorruption:
       return HA_ERR_CRASHED;
   }
   return HA_ERR_INTERNAL_ERROR;
+}
+
+void report_failure(const char* what, const Status& status) noexcept {
+  // A background thread has nobody to tell.
+  if (current_thd == nullptr || status.is_ok()) return;
+  my_printf_error(ER_ERROR_DURING_COMMIT, "RocksDB: %s: %s", MYF(0), what,
+                  status.message().c_str());
 }
 
 }  // namespace basalt::server

@@ -17,4 +17,8 @@ enum EngineError : int {
 // tells the server so: a deadlock victim's transaction is rolled back.
 int to_handler_error(const Status& status, THD* thd) noexcept;
 
+// Gives the client the text of an error, with file and cause, where the server would only tell the
+// number that it gets from us. The first error of a statement is the one that the client sees.
+void report_failure(const char* what, const Status& status) noexcept;
+
 }  // namespace basalt::server

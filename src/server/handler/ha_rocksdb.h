@@ -148,6 +148,7 @@ class ha_rocksdb final : public handler {
   double read_time(uint index, uint ranges, ha_rows rows) noexcept override;
   double keyread_time(uint index, uint ranges, ha_rows rows) noexcept override;
   bool get_error_message(int error, String* text) noexcept override;
+  void print_error(int error, myf flags) noexcept override;
   int analyze(THD* thd, HA_CHECK_OPT* options) noexcept override;
   int check(THD* thd, HA_CHECK_OPT* options) noexcept override;
   int optimize(THD* thd, HA_CHECK_OPT* options) noexcept override;
@@ -182,6 +183,8 @@ class ha_rocksdb final : public handler {
 
   // Translates a status; keeps its text for get_error_message().
   int report(Status status);
+  // Fails a statement that would write, before it does anything, while the engine is read-only.
+  int refuse_if_read_only(THD* thd, int lock_type);
   // The result of a read: 0, `not_found`, or the error.
   int finish_read(Status status, bool found, uchar* record, int not_found);
   // Puts default values under the NULLs of a row that may be updated: the server looks for changes
@@ -235,6 +238,7 @@ class ha_rocksdb final : public handler {
   bool is_point_range_ = false;   // the range read was answered by a point read
   bool delegates_range_ = false;  // the range read is the base class's
   std::string error_text_;
+  ErrorCode error_status_ = ErrorCode::kOk;
   std::string prefix_;
   std::string lower_;
   std::string upper_;

@@ -162,6 +162,19 @@ double ha_rocksdb::keyread_time(uint index, uint ranges, ha_rows rows) noexcept 
   return kSeekCost * ranges + sequential_cost(index, static_cast<double>(rows));
 }
 
+// The server's texts for these do not say why.
+void ha_rocksdb::print_error(int error, myf flags) noexcept {
+  const bool is_full = error == HA_ERR_RECORD_FILE_FULL && error_status_ == ErrorCode::kNoSpace;
+  const bool is_closed = error == HA_ERR_TABLE_READONLY && error_status_ == ErrorCode::kReadOnly;
+  if (!is_full && !is_closed) {
+    handler::print_error(error, flags);
+    return;
+  }
+  my_printf_error(is_full ? ER_RECORD_FILE_FULL : ER_OPEN_AS_READONLY,
+                  is_full ? "The table '%s' is full: %s" : "Table '%s' is read only: %s", flags,
+                  table_share == nullptr ? "" : table_share->table_name.str, error_text_.c_str());
+}
+
 bool ha_rocksdb::get_error_message(int error, String* text) noexcept {
   // The server has texts for its own errors.
   if (error <= HA_ERR_LAST) return false;

@@ -94,6 +94,7 @@ void ha_rocksdb::begin_statement(THD* thd) {
 }
 
 int ha_rocksdb::external_lock(THD* thd, int type) noexcept {
+  if (const int error = refuse_if_read_only(thd, type); error != 0) return error;
   if (type == F_UNLCK) {
     row_lock_.reset();
     writes_rows_ = false;

@@ -114,6 +114,7 @@ void ha_rocksdb::report_corruption(const Status& status) {
 int ha_rocksdb::report(Status status) {
   if (status.is_ok()) return 0;
   error_text_ = status.message();
+  error_status_ = status.code();
   if (status.is(ErrorCode::kCorruption) && share_ != nullptr) report_corruption(status);
   return to_handler_error(status, ha_thd());
 }

@@ -26,6 +26,16 @@ void ha_rocksdb::fill_duplicate_position() {
   write_position(writer_->duplicate_primary_key(), dup_ref);
 }
 
+int ha_rocksdb::refuse_if_read_only(THD* thd, int lock_type) {
+  if (lock_type != F_WRLCK || thd_sql_command(thd) == SQLCOM_SELECT) return 0;
+  Status status = the_engine().database().health().check_not_read_only();
+  if (status.is_ok()) return 0;
+  const int error = report(std::move(status));
+  // The server tells only a number where a lock fails; of two errors the client gets the first.
+  print_error(error, MYF(0));
+  return error;
+}
+
 int ha_rocksdb::write_row(const uchar* record) noexcept {
   if (table->next_number_field != nullptr && record == table->record[0]) {
     const int error = update_auto_increment();

@@ -5,6 +5,7 @@
 #include "base/bytes.h"
 #include "server/handlerton/hooks.h"
 #include "server/plugin.h"
+#include "server/status_variables.h"
 #include "server/mariadb.h"
 
 namespace basalt::server {
@@ -71,12 +72,26 @@ std::string describe_deadlock(const lock::DeadlockInfo& deadlock) {
   return text;
 }
 
+std::string describe_health() {
+  kv::Health& health = the_engine().database().health();
+  std::string text = "state: " + std::string(name_of(health.access())) + "\n";
+  const std::string cause = health.cause();
+  if (!cause.empty()) text += "cause: " + cause + "\n";
+  text += "failures noticed: " + std::to_string(health.failures()) + "\n";
+  text += "decided transactions that wait to be written: " +
+          std::to_string(the_engine().transactions().decided_count()) + "\n";
+  text += "free on the device: " + std::to_string(health.free_bytes() >> 20) + " MiB, of which " +
+          std::to_string(health.reserved_bytes() >> 20) + " MiB are kept in reserve\n";
+  return text;
+}
+
 // SHOW ENGINE ROCKSDB STATUS. Returns true on error.
 bool show_status(handlerton*, THD* thd, stat_print_fn* stat_print, ha_stat_type type) noexcept {
   if (type != HA_ENGINE_STATUS) return false;
   kv::Database& database = the_engine().database();
-  bool failed = print(thd, stat_print, "DBSTATS",
-                      database.property(kv::kDefaultFamily, "rocksdb.dbstats"));
+  bool failed = print(thd, stat_print, "HEALTH", describe_health());
+  failed |= print(thd, stat_print, "DBSTATS",
+                  database.property(kv::kDefaultFamily, "rocksdb.dbstats"));
   const std::vector<std::string> families = database.family_names();
   for (std::size_t i = 0; i < families.size(); ++i) {
     failed |= print(thd, stat_print, "CF_COMPACTION " + families[i],

@@ -22,6 +22,7 @@ int drop_table(handlerton*, const char* path) noexcept {
   const Status status = the_engine().drop_table(table_name_of(path));
   if (status.is(ErrorCode::kTableNotFound)) return ENOENT;
   if (!status.is_ok()) log_message(LogLevel::kError, "DROP TABLE: " + status.message());
+  report_failure("the table cannot be dropped", status);
   return to_handler_error(status, nullptr);
 }
 

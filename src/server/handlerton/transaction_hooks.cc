@@ -36,6 +36,7 @@ int end_failed_commit(THD* thd, Session& session, const Status& status) {
       transaction.rollback().ignore("only prepared transactions can fail to roll back");
       break;
   }
+  report_failure("the transaction is not committed", status);
   return to_handler_error(status, thd);
 }
 

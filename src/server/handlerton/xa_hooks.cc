@@ -58,6 +58,7 @@ int prepare(handlerton*, THD* thd, bool all) noexcept {
   const bool is_users = thd->transaction->xid_state.is_explicit_XA();
   const Status status = transaction.prepare(name_of(xid), commit_durability(), is_users);
   if (!status.is_ok()) log_message(LogLevel::kError, "prepare: " + status.message());
+  report_failure("the transaction cannot be prepared", status);
   return to_handler_error(status, thd);
 }
 
@@ -83,6 +84,7 @@ int result_by_xid(const Status& status, bool found) {
   if (!found) return kXaUnknownTransaction;
   if (status.is_ok()) return kXaOk;
   log_message(LogLevel::kError, "deciding a prepared transaction: " + status.message());
+  report_failure("the transaction stays prepared", status);
   return kXaResourceManagerError;
 }
 
