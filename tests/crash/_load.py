@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import string
 import threading
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -23,11 +24,17 @@ _BULK_ROWS = 200
 
 
 class Load:
-    """Tables, journals, and the threads between them. One Load lasts for several crashes."""
+    """Tables, journals, and the threads between them. One Load lasts for several crashes.
+
+    Errors of the server with a number among `refusals` do not end a client: it rolls back, goes on
+    after a moment, and their texts are kept in `refused`. A commit that is refused is none.
+    """
 
     def __init__(self, server: Server, directory: Path, tables: int, rows: int,
-                 clients: int) -> None:
+                 clients: int, refusals: frozenset[int] = frozenset()) -> None:
         self.server = server
+        self.refusals = refusals
+        self.refused: Counter[str] = Counter()
         self.tables = [f"t{number}" for number in range(1, tables + 1)]
         self.rows = rows
         self.journals = [Journal(number, directory / f"journal.{number}.jsonl")
@@ -92,7 +99,7 @@ class Load:
     def _run(self, journal: Journal, chance: random.Random) -> None:
         try:
             connection = self.server.connect(database=DATABASE, autocommit=False)
-            client = _Client(connection, self.tables, self.rows, chance)
+            client = _Client(connection, self, chance)
             client.execute("SET rocksdb_lock_wait_timeout = 5")
             while not self._stopping.is_set():
                 attempt = journal.begin()
@@ -111,12 +118,13 @@ class Load:
 class _Client:
     """One connection and its transactions."""
 
-    def __init__(self, connection: pymysql.connections.Connection, tables: list[str], rows: int,
+    def __init__(self, connection: pymysql.connections.Connection, load: Load,
                  chance: random.Random) -> None:
         self._connection = connection
         self._cursor = connection.cursor()
-        self._tables = tables
-        self._rows = rows
+        self._load = load
+        self._tables = load.tables
+        self._rows = load.rows
         self._chance = chance
 
     def execute(self, sql: str, arguments: tuple[Any, ...] = ()) -> list[Row]:
@@ -136,17 +144,30 @@ class _Client:
             if error.args and error.args[0] in _RETRIED:
                 self._connection.rollback()
                 return True
+            if self._is_refusal(error):
+                return True
             if _is_connection_lost(error):
                 return False
             raise
         try:
             self._connection.commit()
         except pymysql.err.Error as error:
+            if self._is_refusal(error):
+                return True
             attempt.fate = Fate.IN_DOUBT
             if _is_connection_lost(error):
                 return False
             raise
         attempt.fate = Fate.ACKNOWLEDGED
+        return True
+
+    def _is_refusal(self, error: pymysql.err.Error) -> bool:
+        """Whether the client is to go on after the error; then it has rolled back."""
+        if not error.args or error.args[0] not in self._load.refusals:
+            return False
+        self._load.refused[f"{error.args[0]} {error.args[1]}"] += 1
+        self._connection.rollback()
+        time.sleep(0.05)
         return True
 
     def _change(self, attempt: Attempt) -> None:

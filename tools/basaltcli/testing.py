@@ -266,5 +266,7 @@ STEPS = (
          is_quick=False),
     Step("replication", "Replication tests", _scripts("tests/replication", "*.py"),
          needs_build=True, is_quick=False),
+    Step("faults", "Failing and full disks", _scripts("tests/faults", "*.py"), needs_build=True,
+         is_quick=False),
     Step("demo", "The demo, small", _demo, needs_build=True, is_quick=False),
 )

@@ -1,0 +1,56 @@
+"""A file system that fails on command, for one server: tests/faults/_shim.c and its switch."""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import struct
+from enum import IntFlag
+from pathlib import Path
+
+from basaltcli import process
+
+_PLAN = struct.Struct("=iiiiii232s")
+_SHIM = Path(__file__).parent / "_shim.c"
+FOREVER = 1 << 30
+
+
+class Call(IntFlag):
+    """Kinds of calls of the system."""
+
+    WRITE = 1
+    SYNC = 2
+    CREATE = 4
+    RENAME = 8
+    TRUNCATE = 16
+    READ = 32
+
+
+class Faults:
+    """Builds the shim into `directory`; `environment` is for the server."""
+
+    def __init__(self, directory: Path) -> None:
+        library = directory / "faults.so"
+        if not library.exists():
+            process.run(["cc", "-shared", "-fPIC", "-O1", "-Wall", "-o", library, _SHIM, "-ldl"],
+                        log=directory / "faults.build.log", failure="the shim cannot be built")
+        plan = directory / "faults.plan"
+        plan.write_bytes(bytes(_PLAN.size))
+        with plan.open("r+b") as file:
+            self._memory = mmap.mmap(file.fileno(), _PLAN.size)
+        self.environment = {"LD_PRELOAD": str(library), "BASALT_FAULTS": str(plan)}
+
+    def set(self, calls: Call, part: str, cause: int = errno.EIO, *, skipped: int = 0,
+            count: int = FOREVER, is_torn: bool = False) -> None:
+        """From now on these calls on files whose path has `part` fail."""
+        self.heal()
+        self._memory[:] = _PLAN.pack(0, cause, skipped, count, is_torn, 0, part.encode())
+        self._memory[0:4] = struct.pack("=i", int(calls))
+
+    def heal(self) -> None:
+        """All calls succeed again."""
+        self._memory[0:4] = bytes(4)
+
+    def failures(self) -> int:
+        """How many calls have failed since set()."""
+        return int(struct.unpack_from("=i", self._memory, 20)[0])
