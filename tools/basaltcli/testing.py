@@ -262,6 +262,8 @@ STEPS = (
          is_quick=False),
     Step("differential", "Differential tests", _scripts("tests/differential", "run.py"),
          needs_build=True, is_quick=False),
+    Step("isolation", "Isolation tests", _scripts("tests/isolation", "*.py"), needs_build=True,
+         is_quick=False),
     Step("crash", "Crash tests", _scripts("tests/crash", "*.py"), needs_build=True,
          is_quick=False),
     Step("replication", "Replication tests", _scripts("tests/replication", "*.py"),

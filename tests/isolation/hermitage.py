@@ -1,0 +1,169 @@
+#!/usr/bin/python3
+"""The classical anomalies and the waits of transactions, on InnoDB and on ROCKSDB side by side.
+
+Usage: tests/isolation/hermitage.py [--update] [--case NAME ...] [--level L ...] [--show]
+
+Scripts of steps for several sessions (_anomalies.py, _lock_cases.py; the Hermitage cases and many
+more) run at the four levels, and at REPEATABLE READ with snapshot isolation. Rows, who waits for
+which step, and error numbers must be the same, except where _differences.py says why not; what it
+says must be seen. docs/isolation.md is made of the answers, and compared; --update writes it.
+
+A step waits when its engine says so: InnoDB by transaction, ours by the number of waiting requests.
+Should it not say so, a step that is not over after some seconds waits too, which is reported.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / folder) for folder in ("tools", "tests")]
+
+import pymysql
+
+import _report
+from _anomalies import ANOMALIES
+from _differences import KNOWN, known
+from _engine import LEVELS, Engine
+from _lock_cases import LOCK_CASES
+from _report import ENGINES, difference_lines, differs
+from _script import Case, Outcome
+from basaltcli.errors import BasaltError
+from basaltcli.server import Server
+from support import workspace
+from support.workspace import Tally, Workspace
+
+PAGE = ROOT / "docs" / "isolation.md"
+# Nothing is synced: no crash here.
+_OPTIONS = ("--innodb-flush-log-at-trx-commit=0", "--innodb-flush-method=nosync",
+            "--debug-no-sync", "--loose-rocksdb-flush-log-at-trx-commit=0")
+
+
+@dataclass
+class _Answers:
+    """What the engines answered, and what went wrong on the way."""
+
+    outcomes: dict[tuple[str, str, str], Outcome] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    quiet_waits: int = 0
+
+
+def ask(server: Server, cases: list[Case], levels: list[str]) -> _Answers:
+    """Runs all scripts, each engine in a thread of its own."""
+    answers = _Answers()
+    threads = [threading.Thread(target=_ask_engine, args=(server, name, cases, levels, answers))
+               for name in ENGINES]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return answers
+
+
+def _ask_engine(server: Server, name: str, cases: list[Case], levels: list[str],
+                answers: _Answers) -> None:
+    engine = Engine(server, name)
+    for case in cases:
+        for level in LEVELS:
+            if level.short not in levels:
+                continue
+            try:
+                answers.outcomes[name, case.name, level.short] = engine.run(case, level)
+            except (BasaltError, pymysql.err.Error) as error:
+                answers.problems.append(f"{name}, {case.name}, {level.short}: {error}")
+    answers.quiet_waits += engine.quiet_waits
+    engine.close()
+
+
+def compare(cases: list[Case], levels: list[str], answers: _Answers) -> Tally:
+    """Compares the engines, case by case; prints what differs and should not."""
+    failed = 0
+    for case in cases:
+        for level in levels:
+            pair = [answers.outcomes.get((engine, case.name, level)) for engine in ENGINES]
+            failed += not _is_right(case, level, pair[0], pair[1])
+    for problem in answers.problems:
+        print(problem)
+    return Tally(len(cases) * len(levels) - failed, failed)
+
+
+def _is_right(case: Case, level: str, theirs: Outcome | None, ours: Outcome | None) -> bool:
+    if theirs is None or ours is None:
+        return False
+    reason = known(case.name, level)
+    if differs(theirs, ours) == (reason is not None):
+        return True
+    if reason is not None:
+        print(f"{case.name}, {level}: no difference, though _differences.py lists it: "
+              f"{reason.title}")
+        return False
+    print(f"{case.name} ({case.title}), {level}: InnoDB and ROCKSDB differ:")
+    for line in difference_lines(theirs, ours):
+        print(f"  {line}")
+    return False
+
+
+def check_page(cases: list[Case], answers: _Answers, update: bool) -> bool:
+    """Whether the page in docs is what the answers make; with `update` it is written."""
+    if answers.problems:
+        print(f"{PAGE.name} is not checked: not all scripts have run")
+        return False
+    text = _report.page(cases, answers.outcomes)
+    if update:
+        PAGE.write_text(text)
+    if PAGE.exists() and PAGE.read_text() == text:
+        return True
+    print(f"{PAGE.relative_to(ROOT)} is not what was seen; write it with --update, and read it")
+    return False
+
+
+def check_names(cases: list[Case]) -> bool:
+    """Whether names of cases are unique, and differences name cases and levels that exist."""
+    names = [case.name for case in cases]
+    shorts = {level.short for level in LEVELS}
+    bad = [name for name in set(names) if names.count(name) > 1]
+    bad += [name for each in KNOWN for name, levels in each.cases
+            if name not in names or not set(levels) <= shorts]
+    for name in bad:
+        print(f"{name}: no such case, or two, or no such level")
+    return not bad
+
+
+def run(work: Workspace, arguments: argparse.Namespace) -> Tally:
+    cases = [case for case in (*ANOMALIES, *LOCK_CASES)
+             if not arguments.case or any(case.name.startswith(name) for name in arguments.case)]
+    levels = [level.short for level in LEVELS
+              if not arguments.level or level.short in arguments.level]
+    server = work.server("data", options=_OPTIONS)
+    server.start()
+    answers = ask(server, cases, levels)
+    if arguments.show:
+        for (engine, name, level), outcome in sorted(answers.outcomes.items()):
+            print(f"{name}, {level}, {engine}:", *outcome.lines(), sep="\n")
+    tally = compare(cases, levels, answers)
+    if answers.quiet_waits:
+        print(f"{answers.quiet_waits} waits of which the engine said nothing")
+    server.stop()
+    if arguments.case or arguments.level:
+        return tally
+    good = [check_names(cases), check_page(cases, answers, arguments.update)]
+    return Tally(tally.passed + sum(good), tally.failed + good.count(False))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--update", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
+    parser.add_argument("--case", nargs="*", help="only cases whose names begin so")
+    parser.add_argument("--level", nargs="*", choices=[level.short for level in LEVELS],
+                        help="only these levels")
+    parser.add_argument("--show", action="store_true", help="print all answers")
+    workspace.add_arguments(parser)
+    return workspace.main("isolation", parser.parse_args(), run)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
