@@ -37,7 +37,7 @@ ANOMALIES = (
         T1: COMMIT
         T2: COMMIT
         """, lambda o: o.rows("one") == [(2, 22)] and o.rows("two") == [(1, 11)]),
-    Case("OTV", "observed transaction vanishes: its changes are seen, then half of them are not", """
+    Case("OTV", "observed transaction vanishes: seen, and then seen in part", """
         T1: UPDATE t SET v = 11 WHERE id = 1
         T1: UPDATE t SET v = 19 WHERE id = 2
         T2: UPDATE t SET v = 12 WHERE id = 1

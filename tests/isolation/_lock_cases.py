@@ -95,7 +95,7 @@ LOCK_CASES = (
         T1: COMMIT
         T2: COMMIT
         """, table="keyed"),
-    Case("gap: secondary, other place", "insert with a near primary key and a far secondary one", """
+    Case("gap: secondary, other place", "insert with a near primary and a far secondary key", """
         T1: SELECT id FROM t FORCE INDEX (k) WHERE k BETWEEN 15 AND 25 FOR UPDATE
         T2: INSERT INTO t VALUES (17, 99, 99, 0)
         T1: COMMIT
@@ -430,14 +430,13 @@ LOCK_CASES = (
         T1: COMMIT
         T2: COMMIT
         """),
-    Case("scan: UPDATE of a row that matches", "UPDATE that waits for a row and then matches it", """
+    Case("scan: UPDATE of a row that matches", "UPDATE of a row that matches only later", """
         T1: UPDATE t SET v = 20 WHERE id = 1
         T2: UPDATE t SET v = v + 1 WHERE v = 20
         T1: COMMIT
         T2: COMMIT
         """),
-    Case("scan: UPDATE of a row that no more matches", "UPDATE that waits for a row that then does "
-         "not match", """
+    Case("scan: UPDATE of a row that no more matches", "UPDATE of a row that matches no more", """
         T1: UPDATE t SET v = 11 WHERE id = 1
         T2: UPDATE t SET v = v + 1 WHERE v = 10
         T1: COMMIT
