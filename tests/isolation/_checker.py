@@ -159,7 +159,7 @@ class _Checker:
     def _check_intermediate(self, reader: Transaction, read: Read, key: Key,
                             others: Sequence[Value]) -> None:
         """A part of what one transaction added to one object must not be seen."""
-        # Row by row, a locking scan without gap locks may meet the second and have missed the first.
+        # Row by row, a locking scan without gap locks may have missed the first and meet the second.
         if is_set(key) and read.is_locking and self._level in _STATEMENT_SNAPSHOT_LEVELS:
             return
         seen = set(others)
@@ -167,7 +167,7 @@ class _Checker:
             missing = [each.value for each in self._by_number[writer].appends
                        if each.key == key and not each.is_undone and each.value not in seen]
             if missing:
-                self._add("G1b", f"{reader} read {key} with a part of what T{writer} added, without "
+                self._add("G1b", f"{reader} read {key} with a part of what T{writer} added, not "
                           f"{missing}", reader, self._by_number[writer])
 
     def _check_order(self, reader: Transaction, key: Key, values: Sequence[Value],

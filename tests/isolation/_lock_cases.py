@@ -532,6 +532,7 @@ LOCK_CASES = (
         T1: COMMIT
         """, table="keyed"),
     Case("savepoint", "locks of changes that are undone to a savepoint stay", """
+        T1: UPDATE t SET v = 21 WHERE id = 2
         T1: SAVEPOINT a
         T1: UPDATE t SET v = 11 WHERE id = 1
         T1: ROLLBACK TO a
@@ -540,10 +541,19 @@ LOCK_CASES = (
         T2: COMMIT
         """),
     Case("savepoint: insert", "insert of a key whose insert was undone to a savepoint", """
+        T1: UPDATE t SET v = 21 WHERE id = 2
         T1: SAVEPOINT a
         T1: INSERT INTO t VALUES (3, 30)
         T1: ROLLBACK TO a
         T2: INSERT INTO t VALUES (3, 31)
+        T1: COMMIT
+        T2: COMMIT
+        """),
+    Case("savepoint: the first", "undone to a savepoint that was set before all else", """
+        T1: SAVEPOINT a
+        T1: UPDATE t SET v = 11 WHERE id = 1
+        T1: ROLLBACK TO a
+        T2: UPDATE t SET v = 12 WHERE id = 1
         T1: COMMIT
         T2: COMMIT
         """),
