@@ -159,7 +159,7 @@ class _Checker:
     def _check_intermediate(self, reader: Transaction, read: Read, key: Key,
                             others: Sequence[Value]) -> None:
         """A part of what one transaction added to one object must not be seen."""
-        # Row by row, a locking scan without gap locks may have missed the first and meet the second.
+        # Row by row, a locking scan without gap locks may miss the first and meet the second.
         if is_set(key) and read.is_locking and self._level in _STATEMENT_SNAPSHOT_LEVELS:
             return
         seen = set(others)
@@ -306,44 +306,54 @@ class _Checker:
             members = set(component)
             for start, end in graph.edges(needed):
                 if start in members and end in members:
-                    path = graph.path(end, start, kinds, members)
+                    path = graph.path(end, start, kinds, members.__contains__)
                     if path is not None:
                         self._report(graph, kind, [start, *path], kinds, needed)
                         break
 
     def _report_anti_dependencies(self, graph: Graph[Node]) -> None:
-        for component in graph.components(_ALL):
-            members = set(component)
-            is_single = False
-            for anti in _ANTI:
-                for start, end in graph.edges(anti):
-                    if start not in members or end not in members:
-                        continue
-                    path = graph.path(end, start, _WRITE_READ, members)
-                    if path is not None:
-                        is_single = True
-                        kind = "G-single" if isinstance(start, int) else "snapshot skew"
-                        self._report(graph, kind, [start, *path], _WRITE_READ, anti)
-            if not is_single:
-                self._report_several(graph, members)
-
-    def _report_several(self, graph: Graph[Node], members: set[Node]) -> None:
-        """A cycle of a component that has none with a single anti-dependency, if it has any."""
+        reported: set[Node] = set()
         for anti in _ANTI:
-            for start, end in graph.edges(anti):
-                if start not in members or end not in members:
+            for start, end in list(graph.edges(anti)):
+                path = self._path_back(graph, start, end)
+                if path is not None:
+                    kind = "G-single" if isinstance(start, int) else "snapshot skew"
+                    self._report(graph, kind, [start, *path], _WRITE_READ, anti)
+                    reported.update(path)
+        for component in graph.components(_ALL):
+            if reported.isdisjoint(component):
+                self._report_several(graph, component)
+
+    def _path_back(self, graph: Graph[Node], start: Node, end: Node) -> list[Node] | None:
+        """A path from the end to the start of an anti-dependency, without another."""
+        # Nothing that began after the reader was done can have come before it.
+        done = self._transaction(start).ended
+        if self._transaction(end).began > done:
+            return None
+        return graph.path(end, start, _WRITE_READ,
+                          lambda node: self._transaction(node).began <= done)
+
+    def _report_several(self, graph: Graph[Node], component: Sequence[Node]) -> None:
+        """A cycle of a component that has none with a single anti-dependency, if it has any."""
+        # Snapshots of one transaction are no transactions: two of them prove nothing.
+        members = {each for each in component if isinstance(each, int)}
+        for start in members:
+            for end in graph.successors(start):
+                anti = next((each for each in _ANTI if each in graph.kinds(start, end)), "")
+                if not anti or end not in members:
                     continue
-                # Snapshots of one transaction are no transactions: two of them prove nothing.
-                path = graph.path(end, start, _ALL, {each for each in members
-                                                     if isinstance(each, int)})
-                if path is None or not isinstance(start, int):
+                path = graph.path(end, start, _ALL, members.__contains__)
+                if path is None:
                     continue
                 is_range = anti != "rw" or any(
                     "rw by range" in graph.kinds(*pair)
-                    and not {"rw", *_WRITE_READ} & set(graph.kinds(*pair))
+                    and {"rw", *_WRITE_READ}.isdisjoint(graph.kinds(*pair))
                     for pair in zip(path, path[1:], strict=False))
                 self._report(graph, "G2" if is_range else "G2-item", [start, *path], _ALL, anti)
                 return
+
+    def _transaction(self, node: Node) -> Transaction:
+        return self._by_number[node if isinstance(node, int) else node[1]]
 
     def _report(self, graph: Graph[Node], kind: str, cycle: list[Node], kinds: Sequence[str],
                 first: str) -> None:
@@ -352,9 +362,8 @@ class _Checker:
             edge = first if number == 0 else next(each for each in kinds
                                                   if each in graph.kinds(start, end))
             steps.append(f"  {_name(start)} -{edge}-> {_name(end)}: {graph.why(start, end, edge)}")
-        numbers = dict.fromkeys(node if isinstance(node, int) else node[1] for node in cycle)
-        self._add(kind, f"a cycle of {len(cycle) - 1}\n" + "\n".join(steps),
-                  *(self._by_number[number] for number in numbers))
+        members = {each.number: each for each in map(self._transaction, cycle)}
+        self._add(kind, f"a cycle of {len(cycle) - 1}\n" + "\n".join(steps), *members.values())
 
     # The graph.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Collection, Hashable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterator
 from typing import Generic, TypeVar
 
 Node = TypeVar("Node", bound=Hashable)
@@ -25,6 +25,9 @@ class Graph(Generic[Node]):
             for end, kinds in ends.items():
                 if kind in kinds:
                     yield start, end
+
+    def successors(self, start: Node) -> Collection[Node]:
+        return self._edges[start].keys() if start in self._edges else ()
 
     def why(self, start: Node, end: Node, kind: str) -> str:
         return self._edges[start][end][kind]
@@ -72,7 +75,7 @@ class Graph(Generic[Node]):
         return found
 
     def path(self, start: Node, end: Node, kinds: Collection[str],
-             within: Collection[Node] | None = None) -> list[Node] | None:
+             may_visit: Callable[[Node], bool]) -> list[Node] | None:
         """A shortest path from start to end by edges of these kinds, both included."""
         wanted = set(kinds)
         before: dict[Node, Node] = {start: start}
@@ -85,7 +88,7 @@ class Graph(Generic[Node]):
                     path.append(before[path[-1]])
                 return path[::-1]
             for successor in self._next(node, wanted):
-                if successor not in before and (within is None or successor in within):
+                if successor not in before and may_visit(successor):
                     before[successor] = node
                     queue.append(successor)
         return None

@@ -296,6 +296,10 @@ class Planted(unittest.TestCase):
         return maker, state
 
 
+def anything(_: int) -> bool:
+    return True
+
+
 class Graphs(unittest.TestCase):
     def test_components(self) -> None:
         graph: Graph[int] = Graph()
@@ -309,8 +313,8 @@ class Graphs(unittest.TestCase):
         graph: Graph[int] = Graph()
         for start, end in ((1, 2), (2, 3), (3, 4), (1, 4)):
             graph.add(start, end, "x", "")
-        self.assertEqual([1, 4], graph.path(1, 4, ("x",)))
-        self.assertIsNone(graph.path(4, 1, ("x",)))
+        self.assertEqual([1, 4], graph.path(1, 4, ("x",), anything))
+        self.assertIsNone(graph.path(4, 1, ("x",), anything))
 
     def test_components_agree_with_reachability(self) -> None:
         for seed in range(50):
@@ -320,8 +324,8 @@ class Graphs(unittest.TestCase):
                 graph.add(chance.randint(1, 15), chance.randint(1, 15), "x", "")
             expected = set()
             for one in range(1, 16):
-                same = frozenset(two for two in range(1, 16) if graph.path(one, two, ("x",))
-                                 and graph.path(two, one, ("x",)))
+                same = frozenset(two for two in range(1, 16) if graph.path(one, two, ("x",), anything)
+                                 and graph.path(two, one, ("x",), anything))
                 if len(same) > 1:
                     expected.add(same)
             self.assertEqual(expected, set(map(frozenset, graph.components(("x",)))), seed)
