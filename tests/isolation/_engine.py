@@ -97,7 +97,9 @@ class Engine:
             cursor.execute(f"SHOW ENGINE {self.name} STATUS")
             text = "\n".join(str(row[-1]) for row in cursor.fetchall())
         if self.name == "InnoDB":
-            return any(thread == str(session.thread) for block in text.split("---TRANSACTION ")
+            # Before that line is the latest deadlock, whose transactions are history.
+            current = text.partition("LIST OF TRANSACTIONS FOR EACH SESSION")[2]
+            return any(thread == str(session.thread) for block in current.split("---TRANSACTION ")
                        for thread in _WAITING_THREAD.findall(block))
         return sum(map(int, _WAITING_COUNT.findall(text))) >= pending
 

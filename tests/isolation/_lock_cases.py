@@ -310,6 +310,7 @@ LOCK_CASES = (
         T2: COMMIT
         """),
     Case("insert: three, rolled back", "two wait to insert a key whose insert is undone", """
+        T2: INSERT INTO t VALUES (5, 0), (6, 0), (7, 0)
         T1: INSERT INTO t VALUES (3, 30)
         T2: INSERT INTO t VALUES (3, 31)
         T3: INSERT INTO t VALUES (3, 32)

@@ -15,6 +15,7 @@ Should it not say so, a step that is not over after some seconds waits too, whic
 from __future__ import annotations
 
 import argparse
+import difflib
 import sys
 import threading
 from dataclasses import dataclass, field
@@ -115,9 +116,12 @@ def check_page(cases: list[Case], answers: _Answers, update: bool) -> bool:
     text = _report.page(cases, answers.outcomes)
     if update:
         PAGE.write_text(text)
-    if PAGE.exists() and PAGE.read_text() == text:
+    old = PAGE.read_text() if PAGE.exists() else ""
+    if old == text:
         return True
     print(f"{PAGE.relative_to(ROOT)} is not what was seen; write it with --update, and read it")
+    print(*difflib.unified_diff(old.splitlines(), text.splitlines(), "page", "seen", n=0,
+                                lineterm=""), sep="\n")
     return False
 
 
