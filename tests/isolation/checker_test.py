@@ -324,8 +324,9 @@ class Graphs(unittest.TestCase):
                 graph.add(chance.randint(1, 15), chance.randint(1, 15), "x", "")
             expected = set()
             for one in range(1, 16):
-                same = frozenset(two for two in range(1, 16) if graph.path(one, two, ("x",), anything)
-                                 and graph.path(two, one, ("x",), anything))
+                same = frozenset(
+                    two for two in range(1, 16) if graph.path(one, two, ("x",), anything)
+                    and graph.path(two, one, ("x",), anything))
                 if len(same) > 1:
                     expected.add(same)
             self.assertEqual(expected, set(map(frozenset, graph.components(("x",)))), seed)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Random transactions of many clients, with kills of the server: no anomaly that a level forbids.
 
-Usage: tests/isolation/history.py [--seconds N] [--clients N] [--level L ...] [--seed S]
+Usage: tests/isolation/history.py [--seconds N] [--clients N] [--level L ...] [--no-binlog]
        tests/isolation/history.py --check FILE
 
 At each level clients run transactions that read and extend lists and sets (_workload.py), while
@@ -35,8 +35,8 @@ SECONDS = 2.5
 CLIENTS = 16
 KILL_EVERY_SECONDS = 8.0
 _SHOWN = 2
-_OPTIONS = ("--log-bin=binlog", "--sync-binlog=1", "--binlog-format=ROW", "--server-id=1",
-            "--innodb-flush-log-at-trx-commit=1", "--loose-rocksdb-flush-log-at-trx-commit=1",
+_BINLOG = ("--log-bin=binlog", "--sync-binlog=1", "--binlog-format=ROW", "--server-id=1")
+_OPTIONS = ("--innodb-flush-log-at-trx-commit=1", "--loose-rocksdb-flush-log-at-trx-commit=1",
             "--loose-rocksdb-write-buffer-size=256K", "--max-connections=200")
 
 
@@ -113,7 +113,7 @@ def show(history: History, found: list[Anomaly], bad: list[Anomaly]) -> None:
 
 def run(work: Workspace, arguments: argparse.Namespace) -> Tally:
     """The chosen levels, one after the other."""
-    server = work.server("data", options=_OPTIONS)
+    server = work.server("data", options=(*_OPTIONS, *(_BINLOG if arguments.binlog else ())))
     server.start()
     results = [LevelTest(work, server, level, arguments).run()
                for level in arguments.level or LEVEL_NAMES]
@@ -140,6 +140,8 @@ def main() -> int:
                              f"{KILL_EVERY_SECONDS:.0f} s, at least one")
     parser.add_argument("--level", nargs="*", choices=LEVEL_NAMES, help="default: all")
     parser.add_argument("--engine", choices=("ROCKSDB", "InnoDB"), default="ROCKSDB")
+    parser.add_argument("--binlog", action=argparse.BooleanOptionalAction, default=True,
+                        help="with a synced binary log (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     parser.add_argument("--check", type=Path, metavar="FILE", help="judge a history that was kept")
     workspace.add_arguments(parser)
