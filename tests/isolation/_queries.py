@@ -39,10 +39,12 @@ class Scene:
                 + partitions, *rows]
 
     def settings(self) -> list[str]:
-        """How the reader's session plans its queries."""
+        """How the reader's session plans its queries, and how many rows it locks one by one."""
         chosen = ",".join(self._chance.sample(_SWITCHES, self._chance.randint(0, 3)))
+        limit = self._chance.choice(("DEFAULT", "DEFAULT", "1", "5"))
         return [f"SET optimizer_switch = 'default{',' + chosen if chosen else ''}'",
-                f"SET join_cache_level = {self._chance.choice((2, 8))}"]
+                f"SET join_cache_level = {self._chance.choice((2, 8))}",
+                f"SET rocksdb_max_row_locks = {limit}"]
 
     def query(self) -> str:
         """A SELECT whose rows are determined, without its lock."""

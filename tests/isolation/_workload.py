@@ -163,6 +163,9 @@ class _Client:
             raise _Gone from error
         prefix = "rocksdb" if self._workload.engine == "ROCKSDB" else "innodb"
         self._execute(f"SET SESSION {prefix}_lock_wait_timeout = 5")
+        if prefix == "rocksdb" and self._chance.random() < 0.3:
+            # Ranges instead of rows, before a transaction is over.
+            self._execute(f"SET SESSION rocksdb_max_row_locks = {self._chance.randint(1, 6)}")
         self._execute("SET SESSION TRANSACTION ISOLATION LEVEL "
                       + LEVEL_NAMES[self._workload.level])
         if self._execute(f"SHOW VARIABLES LIKE '{prefix}_snapshot_isolation'") \
