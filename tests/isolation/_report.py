@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from _checker import FORBIDDEN
 from _differences import KNOWN
 from _engine import LEVELS, Level
 from _script import Case, Outcome, StepOutcome, shown
@@ -41,12 +42,50 @@ answers from both engines: the same rows, waits and errors. Steps that the engin
 differently are shown with InnoDB's answer and ours.
 """
 
+_HISTORIES = """
+## Random histories
+
+[history.py](../tests/isolation/history.py) runs 16 clients with random transactions on lists and
+sets, by primary key, secondary index and ranges of both, while the server is killed and started
+again. Every value is added once, so reads tell who came before whom, and a
+[checker](../tests/isolation/_checker.py) finds what must not have happened. Its
+[own tests](../tests/isolation/checker_test.py) plant each of these and want them found.
+
+"""
+_MEANINGS = {
+    "G0": "a cycle of changes that follow each other",
+    "G1a": "something was read that was never committed, or undone to a savepoint",
+    "G1b": "a part of what a transaction did to one object was read",
+    "G1c": "a cycle of changes and of reads of what the other did",
+    "order": "changes were read in another order than they have in the end",
+    "duplicate": "a value is there twice",
+    "lost write": "an acknowledged commit is not there after a kill, or has been overwritten",
+    "half": "a part of a transaction is there after a kill",
+    "vanished": "something was read that a kill has undone",
+    "internal": "an own change was not read, or another's behind it",
+    "stale read": "what was acknowledged before a snapshot began was not in it",
+    "locked change": "a row, or a range with gap locks, was changed while another had it locked",
+    "snapshot skew": "one snapshot (of a statement at RU and RC, else of a transaction) had a "
+                     "later change and not an earlier one",
+    "fuzzy read": "a row or a range read twice from one snapshot, or twice with locks, differed",
+    "lost update": "two read the same version and both changed it",
+    "G-single": "a cycle with one read of something older: read skew",
+    "G2-item": "a cycle with several such reads: write skew; at SER also against real time",
+    "G2": "the same with reads of ranges",
+}
+_QUESTIONS = """
+[phantoms.py](../tests/isolation/phantoms.py) asks random tables random questions with locks, by all
+kinds of indexes and plans, while another session tries to change the table: as long as the
+transaction lasts, the answer stays.
+"""
+
 
 def page(cases: Sequence[Case], outcomes: Outcomes) -> str:
     """The whole page."""
     lines = list(_table([case for case in cases if case.happens is not None], outcomes))
     count = f"\n{len(cases)} scripts, {len(cases) * len(LEVELS)} runs on each engine.\n"
-    return _HEAD + "\n".join(lines) + "\n" + _DIFFERENCES + count + _differences(cases, outcomes)
+    return "".join((_HEAD, "\n".join(lines), "\n", _histories(), _DIFFERENCES, count,
+                    _differences(cases, outcomes)))
 
 
 def differing(theirs: Outcome, ours: Outcome) -> list[tuple[int, StepOutcome, StepOutcome]]:
@@ -75,6 +114,17 @@ def _table(cases: Sequence[Case], outcomes: Outcomes) -> Iterator[str]:
     for case in cases:
         cells = [_cell(case, level, outcomes) for level in LEVELS]
         yield f"| {case.name}: {case.title} | " + " | ".join(cells) + " |"
+
+
+def _histories() -> str:
+    """What the checker forbids, and where."""
+    kinds = set().union(*FORBIDDEN.values())
+    assert kinds == _MEANINGS.keys(), "every kind of anomaly needs an explanation"
+    rows = [f"| {kind} | {meaning} | "
+            f"{', '.join(level.short for level in LEVELS if kind in FORBIDDEN[level.short])} |"
+            for kind, meaning in _MEANINGS.items()]
+    table = "\n".join(["| must not happen | meaning | at |", "|---|---|---|", *rows])
+    return f"{_HISTORIES}{table}\n{_QUESTIONS}"
 
 
 def _cell(case: Case, level: Level, outcomes: Outcomes) -> str:
