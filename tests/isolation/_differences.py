@@ -56,6 +56,14 @@ KNOWN = (
           "Locks stay until the transaction ends when a statement fails or is undone to a "
           "savepoint; here also those of new rows.",
           (("savepoint: insert", _ALL), ("failed statement", _ALL))),
+    Known("What was inserted and taken back is gone",
+          "A row that its transaction has inserted and deleted again, or an index entry that it has "
+          "moved on, leaves nothing that others wait for. In InnoDB it stays, marked as deleted.",
+          (("delete: own new row", _WITH_GAPS), ("delete: own moved entry", _WITH_GAPS))),
+    Known("A scan that has waited sees all of a transaction",
+          "At READ COMMITTED InnoDB goes on at the row it has waited for, and may pass over another "
+          "one that the same transaction has inserted before it.",
+          (("insert: before a waiting scan", ("RU", "RC")),)),
     Known("A locking read always locks the row",
           "InnoDB locks entries of the secondary index alone when the statement needs no more "
           "than that index, so that other columns of the row may be changed.",

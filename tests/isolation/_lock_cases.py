@@ -296,6 +296,50 @@ LOCK_CASES = (
         T1: COMMIT
         T1: SELECT * FROM t
         """),
+    Case("delete: own new row", "a locking read of a range with another's row, new and deleted "
+         "and inserted again", """
+        T1: INSERT INTO t VALUES (25, 25, 25, 0)
+        T1: DELETE FROM t WHERE id = 25
+        T2: SELECT id FROM t WHERE id BETWEEN 22 AND 28 LOCK IN SHARE MODE
+        T1: INSERT INTO t VALUES (25, 25, 25, 1)
+        T1: COMMIT
+        T2: SELECT id FROM t WHERE id BETWEEN 22 AND 28 LOCK IN SHARE MODE
+        T2: COMMIT
+        """, table="keyed"),
+    Case("delete: own moved entry", "a locking read of a range out of which and into which another "
+         "moves a row", """
+        T1: UPDATE t SET k = 25 WHERE id = 40
+        T1: UPDATE t SET k = 90 WHERE id = 40
+        T2: SELECT id FROM t FORCE INDEX (k) WHERE k BETWEEN 22 AND 28 LOCK IN SHARE MODE
+        T1: UPDATE t SET k = 25 WHERE id = 40
+        T1: COMMIT
+        T2: SELECT id FROM t FORCE INDEX (k) WHERE k BETWEEN 22 AND 28 LOCK IN SHARE MODE
+        T2: COMMIT
+        """, table="keyed"),
+    Case("insert: own row twice", "a locking read of a range with another's new, changed row", """
+        T1: INSERT INTO t VALUES (25, 25, 25, 0)
+        T1: UPDATE t SET v = 1, k = 26 WHERE id = 25
+        T2: SELECT id FROM t FORCE INDEX (k) WHERE k BETWEEN 22 AND 28 LOCK IN SHARE MODE
+        T1: UPDATE t SET k = 27 WHERE id = 25
+        T1: COMMIT
+        T2: SELECT id FROM t FORCE INDEX (k) WHERE k BETWEEN 22 AND 28 LOCK IN SHARE MODE
+        T2: COMMIT
+        """, table="keyed"),
+    Case("insert: behind a waiting scan", "two rows inserted into a range that another waits to "
+         "read", """
+        T1: INSERT INTO t VALUES (25, 25, 25, 0)
+        T2: SELECT id FROM t WHERE id BETWEEN 20 AND 30 FOR UPDATE
+        T1: INSERT INTO t VALUES (27, 27, 27, 0)
+        T1: COMMIT
+        T2: COMMIT
+        """, table="keyed"),
+    Case("insert: before a waiting scan", "two rows inserted, the second before the first", """
+        T1: INSERT INTO t VALUES (27, 27, 27, 0)
+        T2: SELECT id FROM t WHERE id BETWEEN 20 AND 30 FOR UPDATE
+        T1: INSERT INTO t VALUES (25, 25, 25, 0)
+        T1: COMMIT
+        T2: COMMIT
+        """, table="keyed"),
     # Inserts of the same key.
     Case("insert: same key", "insert of a key that another inserts", """
         T1: INSERT INTO t VALUES (3, 30)

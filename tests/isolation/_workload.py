@@ -297,7 +297,12 @@ class _Client:
         else:
             self._execute(f"DELETE FROM lists WHERE id = {number}")
             sql = f"INSERT INTO lists VALUES {row}"
-        self._sent(self._record(f"L{number}", value, sql), sql)
+        append = self._record(f"L{number}", value, sql)
+        self._sent(append, sql)
+        # What this transaction had added to the row before was away for a moment.
+        for each in self._transaction.appends:
+            if each.key == append.key:
+                each.ended = append.ended
         self._workload.objects.count("L", number)
 
     def _overwrite_list(self) -> None:
