@@ -8,6 +8,9 @@ namespace basalt::table {
 namespace {
 
 constexpr std::uint32_t kMovesBetweenChecks = 128;
+// Pending inserts that a scan waits for before it locks the range against further ones: others may
+// insert there for ever.
+constexpr std::size_t kMostWaitsWithoutGap = 10;
 // Fewer rows than this are read one by one: together they would not be cheaper.
 constexpr std::size_t kFewestRowsTogether = 4;
 
@@ -357,8 +360,9 @@ Status Cursor::settle(Direction direction, Beyond beyond, std::uint8_t* record, 
 // iterator to an entry that has appeared there.
 //
 // The order matters. Once the range is locked nothing new comes; then what is open is looked at,
-// then what was committed too late for the iterator (txn::InsertRegistry). Without gap locks, at
-// READ COMMITTED, what is being inserted is waited for all the same.
+// then what was committed too late for the iterator (txn::InsertRegistry). What is open already is
+// waited for before the range is locked: its transaction may want to insert more there. Without gap
+// locks, at READ COMMITTED, what is being inserted is waited for all the same.
 Status Cursor::lock_gap(Direction direction) {
   const bool is_forward = direction == Direction::kForward;
   while (true) {
@@ -381,13 +385,18 @@ Status Cursor::lock_gap(Direction direction) {
     const bool was_locked =
         !gap_end_.empty() && (is_forward ? far <= gap_end_ : far >= gap_end_);
     if (!was_locked) {
-      if (settings_.locks_gaps) transaction_->lock_gap(lower, upper);
       bool waited = false;
-      if (!settings_.skip_locked && !is_semi_consistent_) {
-        const std::string_view inner_lower = is_forward || !is_on_key ? lower : behind;
-        const std::string_view inner_upper = is_forward ? before : upper;
-        BASALT_TRY(await_pending_inserts(inner_lower, inner_upper, waited));
+      const bool waits = !settings_.skip_locked && !is_semi_consistent_;
+      const std::string_view inner_lower = is_forward || !is_on_key ? lower : behind;
+      const std::string_view inner_upper = is_forward ? before : upper;
+      if (settings_.locks_gaps) {
+        if (waits) {
+          BASALT_TRY(
+              await_pending_inserts(inner_lower, inner_upper, kMostWaitsWithoutGap, waited));
+        }
+        transaction_->lock_gap(lower, upper);
       }
+      if (waits) BASALT_TRY(await_pending_inserts(inner_lower, inner_upper, SIZE_MAX, waited));
       if ((waited || settings_.locks_gaps) &&
           transaction_->may_lack_inserts(lower, iterator_sequence_)) {
         if (settings_.locks_gaps) gap_end_ = far;
@@ -400,12 +409,14 @@ Status Cursor::lock_gap(Direction direction) {
   }
 }
 
-// Waits until no other transaction is inserting keys into [lower, upper).
+// Waits until no other transaction is inserting keys into [lower, upper), or for so many of them.
 Status Cursor::await_pending_inserts(std::string_view lower, std::string_view upper,
-                                     bool& waited) {
+                                     std::size_t most, bool& waited) {
   const kv::FamilyId family = table_.family(index_number_);
-  while (lower < upper && transaction_->find_pending_insert(family, lower, upper, pending_key_,
-                                                            pending_value_)) {
+  for (; most > 0 && lower < upper; --most) {
+    if (!transaction_->find_pending_insert(family, lower, upper, pending_key_, pending_value_)) {
+      break;
+    }
     waited = true;
     current_primary_key_ = pending_key_;
     if (index_number_ != 0) {

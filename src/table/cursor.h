@@ -185,7 +185,8 @@ class Cursor {
   Status lock_missing_value(std::string_view key, bool& locked);
   Status check_not_newer();
   Status lock_gap(Direction direction);
-  Status await_pending_inserts(std::string_view lower, std::string_view upper, bool& waited);
+  Status await_pending_inserts(std::string_view lower, std::string_view upper, std::size_t most,
+                               bool& waited);
   void reopen_beyond_gap(Direction direction);
   bool keeps_lock_of_missing() const { return settings_.lock.has_value() && settings_.locks_gaps; }
   Status is_entry_hidden(std::string_view entry_key, bool& hidden);

@@ -208,6 +208,17 @@ TEST_F(CursorGapTest, WhatAnotherIsInsertingIsWaitedFor) {
   }
 }
 
+TEST_F(CursorGapTest, WhoIsWaitedForMayInsertMoreRowsIntoTheRange) {
+  must(a_.insert(row_of(45)));
+  Ids ids;
+  std::thread waiting([&] { ids = scan(b_, test::kPrimary, 30, 60, locking(true)); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  for (const int id : {43, 47}) EXPECT_TRUE(succeeds(a_.insert(row_of(id)))) << id;
+  a_.commit();
+  waiting.join();
+  EXPECT_EQ(ids, (Ids{30, 40, 43, 45, 47, 50, 60}));
+}
+
 TEST_F(CursorGapTest, WhatAnotherTakesBackIsNotSeen) {
   must(a_.insert(row_of(45)));
   std::thread other([this] {
