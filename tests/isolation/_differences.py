@@ -59,11 +59,12 @@ KNOWN = (
     Known("What was inserted and taken back is gone",
           "A row that its transaction has inserted and deleted again, or an index entry that it has "
           "moved on, leaves nothing that others wait for. In InnoDB it stays, marked as deleted.",
-          (("delete: own new row", _WITH_GAPS), ("delete: own moved entry", _WITH_GAPS))),
-    Known("A scan that has waited sees all of a transaction",
-          "At READ COMMITTED InnoDB goes on at the row it has waited for, and may pass over another "
-          "one that the same transaction has inserted before it.",
-          (("insert: before a waiting scan", ("RU", "RC")),)),
+          (("delete: own new row", _ALL), ("delete: own moved entry", _ALL))),
+    Known("A scan waits for new rows before it locks the range",
+          "So whoever is inserting rows there goes on, and then the scan sees all of them. InnoDB "
+          "has locked a part of the range by then: a row that is inserted there is a deadlock, or "
+          "is passed over at READ COMMITTED.",
+          (("insert: before a waiting scan", _ALL),)),
     Known("A locking read always locks the row",
           "InnoDB locks entries of the secondary index alone when the statement needs no more "
           "than that index, so that other columns of the row may be changed.",
