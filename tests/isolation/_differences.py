@@ -57,7 +57,7 @@ KNOWN = (
           "savepoint; here also those of new rows.",
           (("savepoint: insert", _ALL), ("failed statement", _ALL))),
     Known("What was inserted and taken back is gone",
-          "A row that its transaction has inserted and deleted again, or an index entry that it has "
+          "A row that its transaction has inserted and deleted, or an index entry that it has "
           "moved on, leaves nothing that others wait for. In InnoDB it stays, marked as deleted.",
           (("delete: own new row", _ALL), ("delete: own moved entry", _ALL))),
     Known("A scan waits for new rows before it locks the range",
