@@ -6,17 +6,18 @@ Usage: tests/replication/position_table.py [--transactions N] [--parts N] [--thr
 The table of a replica with gtid_pos_auto_engines=rocksdb never has more than a few hundred rows,
 but each transaction leaves the traces of two changes, and the server reads the whole table when it
 starts. Part by part a source makes transactions of one row, the replica applies them, is killed and
-started again. Measured for each part: transactions applied per second, the time of a start, then
-the time of reading the table and its number of rows.
+started again. Measured for each part: transactions applied per second, the processor time of each,
+the time of a start, then the time of reading the table and its number of rows.
 
-It passes if the last parts are as fast as the first ones (half the speed and 1 s more for a start
-are noise), and the stored position is that of the source after each crash.
+It passes if the last parts cost as much as the first ones (half as much again for a transaction and
+1 s more for a start are noise), and the stored position is that of the source after each crash.
 The last line is "N passed, N failed", a case being one part.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import threading
 import time
@@ -58,6 +59,7 @@ class Part:
 
     transactions: int
     per_second: float
+    cpu_us: float
     start_seconds: float
     scan_seconds: float
     rows: int
@@ -78,10 +80,10 @@ def make(source: Server, transactions: int) -> None:
 def measure(link: Link, transactions: int) -> tuple[Part, list[str]]:
     """Lets the replica apply what the source has made, kills it, and starts it again."""
     make(link.source, transactions)
-    started = time.monotonic()
+    started, cpu = time.monotonic(), _cpu_seconds(link.replica)
     link.replica.query("START SLAVE")
-    problems = link.catch_up(seconds=60 + transactions / 200)
-    applied = time.monotonic() - started
+    problems = link.catch_up(seconds=60 + transactions / 100)
+    applied, cpu = time.monotonic() - started, _cpu_seconds(link.replica) - cpu
     link.replica.kill()
     started = time.monotonic()
     link.replica.start()
@@ -92,14 +94,22 @@ def measure(link: Link, transactions: int) -> tuple[Part, list[str]]:
     started = time.monotonic()
     rows = len(link.replica.query(f"SELECT * FROM {POSITION_TABLE}"))
     scan = time.monotonic() - started
-    return Part(transactions, transactions / applied, start_seconds, scan, rows), problems
+    return Part(transactions, transactions / applied, cpu / transactions * 1e6, start_seconds, scan,
+                rows), problems
+
+
+def _cpu_seconds(server: Server) -> float:
+    """Processor time that a running server has used so far."""
+    fields = Path(f"/proc/{server.pid()}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def judge(first: Part, part: Part) -> list[str]:
     """A later part beside the first; one line per problem."""
     problems = []
-    if part.per_second < first.per_second / 2:
-        problems.append(f"{part.per_second:.0f} transactions/s, {first.per_second:.0f} at first")
+    if part.cpu_us > first.cpu_us * 1.5:
+        problems.append(f"a transaction takes {part.cpu_us:.0f} us of processor time, "
+                        f"{first.cpu_us:.0f} us at first")
     if part.start_seconds > first.start_seconds + 1:
         problems.append(f"a start takes {part.start_seconds:.1f} s, "
                         f"{first.start_seconds:.1f} s at first")
@@ -111,13 +121,15 @@ def judge(first: Part, part: Part) -> list[str]:
 def show(parts: list[Part]) -> None:
     """One line per part."""
     table = Table(box=None, pad_edge=False)
-    for name in ("transactions so far", "applied/s", "start s", "reading the table ms", "rows"):
+    for name in ("transactions so far", "applied/s", "us of CPU each", "start s",
+                 "reading the table ms", "rows"):
         table.add_column(name, justify="right")
     total = 0
     for part in parts:
         total += part.transactions
-        table.add_row(str(total), f"{part.per_second:.0f}", f"{part.start_seconds:.2f}",
-                      f"{part.scan_seconds * 1000:.1f}", str(part.rows))
+        table.add_row(str(total), f"{part.per_second:.0f}", f"{part.cpu_us:.0f}",
+                      f"{part.start_seconds:.2f}", f"{part.scan_seconds * 1000:.1f}",
+                      str(part.rows))
     Console(soft_wrap=True, width=100).print(table)
 
 
