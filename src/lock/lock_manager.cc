@@ -320,6 +320,11 @@ void LockManager::drop_if_alone(LockOwner& owner, Slot& slot) {
   owner.add_weight(1);  // as heavy as before
 }
 
+void LockManager::forget_user(LockOwner& owner) {
+  owner.user_.store(nullptr, std::memory_order_release);
+  table_->pass_latches();
+}
+
 void LockManager::interrupt(LockOwner& owner) { owner.signal_.interrupt(); }
 
 void LockManager::clear_interrupt(LockOwner& owner) { owner.signal_.clear_interrupt(); }

@@ -117,6 +117,10 @@ class LockManager {
   // Gives up all locks and forgets the owner's weight. Linear in their number.
   void release_all(LockOwner& owner);
 
+  // Makes the owner's user null, and returns when no call of WaitObserver::waits_for() can look at
+  // what it was any more: the user may go, and the locks stay. Not while the owner waits.
+  void forget_user(LockOwner& owner);
+
   // Ends the owner's current wait with kInterrupted, unless it is over at this moment, and every
   // later wait at its beginning, until clear_interrupt(). Any thread, while the owner lives; takes
   // no latch that is held for longer than a few instructions.

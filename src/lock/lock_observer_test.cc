@@ -154,12 +154,32 @@ TEST_F(LockObserverTest, BothSidesOfAWaitCanBeInterruptedFromTheReport) {
   EXPECT_EQ(manager_.lock(a_, "j", kX, kLong).code(), ErrorCode::kInterrupted);
 }
 
-TEST_F(LockObserverTest, TheUserPointerIsFoundThroughTheOwner) {
+TEST_F(LockObserverTest, TheUserPointerIsFoundThroughTheOwnerUntilItIsForgotten) {
   int session = 0;
   LockOwner owner(7, &session);
   EXPECT_EQ(owner.user(), &session);
-  owner.set_user(nullptr);
+  manager_.forget_user(owner);
   EXPECT_EQ(owner.user(), nullptr);
+}
+
+TEST_F(LockObserverTest, AUserIsForgottenWhenNoReportLooksAtItAnyMore) {
+  int session = 0;
+  LockOwner holder(7, &session);
+  std::atomic<bool> is_reported = false;
+  std::atomic<bool> is_gone = false;
+  recorder_.on_waits_for = [&](LockOwner&, LockOwner& reported) {
+    EXPECT_EQ(reported.user(), &session);
+    is_reported = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    EXPECT_FALSE(is_gone);
+  };
+  must_lock(holder, "k", kX);
+  auto b = test::lock_in_thread(manager_, b_, "k", kX);
+  test::await([&] { return is_reported.load(); });
+  manager_.forget_user(holder);
+  is_gone = true;
+  manager_.release_all(holder);
+  EXPECT_EQ(b.get(), ErrorCode::kOk);
 }
 
 }  // namespace

@@ -33,10 +33,8 @@ class LockOwner {
 
   // For reports; the lock manager tells owners apart by address.
   std::uint64_t id() const { return id_; }
-  // Whatever the caller needs in a WaitObserver. Any thread may read it; a change must not
-  // happen while other threads may look.
-  void* user() const { return user_; }
-  void set_user(void* user) { user_ = user; }
+  // Whatever the caller needs in a WaitObserver; null after LockManager::forget_user(). Any thread.
+  void* user() const { return user_.load(std::memory_order_acquire); }
 
   // Counts `n` changed rows. Of the members of a deadlock the one with the smallest weight()
   // has to give up. release_all() resets the count.
@@ -80,7 +78,7 @@ class LockOwner {
   };
 
   const std::uint64_t id_;
-  void* user_;
+  std::atomic<void*> user_;
   std::atomic<std::uint64_t> changed_rows_ = 0;
   std::atomic<std::size_t> held_ = 0;
   Slot* newest_held_ = nullptr;

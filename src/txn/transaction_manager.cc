@@ -87,7 +87,7 @@ Status TransactionManager::recover() {
 
 void TransactionManager::detach_prepared(std::unique_ptr<Transaction> transaction) {
   BASALT_ASSERT(transaction->state() == Transaction::State::kPrepared);
-  transaction->lock_owner().set_user(nullptr);
+  locks_.forget_user(transaction->lock_owner());
   const std::lock_guard guard(mutex_);
   std::string name = transaction->prepared_name();
   prepared_.emplace(std::move(name), std::move(transaction));
@@ -131,7 +131,7 @@ void TransactionManager::keep_decided(std::unique_ptr<Transaction> transaction,
                                       Decision decision) {
   BASALT_ASSERT(transaction->state() == Transaction::State::kPrepared ||
                 transaction->state() == Transaction::State::kOrdered);
-  transaction->lock_owner().set_user(nullptr);
+  locks_.forget_user(transaction->lock_owner());
   const std::lock_guard guard(decided_mutex_);
   decided_.push_back({std::move(transaction), decision});
   decided_count_ = decided_.size();

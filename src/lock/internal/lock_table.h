@@ -39,6 +39,12 @@ struct LockTable {
     }
   }
 
+  // Returns when everybody who held a latch at the time of the call has released it.
+  void pass_latches() const {
+    for (std::size_t i = 0; i < keys.size(); ++i) const std::lock_guard latch(keys[i].latch);
+    ranges.pass_latches();
+  }
+
   const ShardTable keys;
   RangeTable ranges;
 };

@@ -85,6 +85,11 @@ class RangeTable {
     }
   }
 
+  // Returns when everybody who held a latch at the time of the call has released it.
+  void pass_latches() const {
+    for (const Shard& shard : shards_) const std::lock_guard latch(shard.latch);
+  }
+
   // Calls visit_range(owner, mode, lower, upper) and visit_request(slot), shard by shard, with its
   // latch held.
   template <typename VisitRange, typename VisitRequest>
