@@ -52,6 +52,12 @@ class Rewriting(TemporaryFolder):
     def test_the_lock_wait_timeout_becomes_ours_in_both_spellings(self) -> None:
         self.assertEqual(self.rewriter.text(b"SET innodb_lock_wait_timeout=1"),
                          b"SET rocksdb_lock_wait_timeout=1")
+        self.assertEqual(self.rewriter.text(b"--loose-innodb-snapshot-isolation=OFF"),
+                         b"--loose-rocksdb-snapshot-isolation=OFF")
+        self.assertEqual(self.rewriter.text(b"innodb_deadlock_detected"),
+                         b"innodb_deadlock_detected")
+        self.assertIn("rocksdb-deadlock-detect=0",
+                      self.rewriter.combinations("[OFF]\n--innodb-deadlock-detect=0\n"))
         self.assertEqual(self.rewriter.text(b"--loose-innodb-lock-wait-timeout=1"),
                          b"--loose-rocksdb-lock-wait-timeout=1")
 

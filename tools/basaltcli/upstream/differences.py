@@ -29,17 +29,17 @@ def recorded(suite: Suite) -> set[str]:
 def install(suite: Suite, result_folder: Path) -> None:
     """Puts all of a suite's differences where the driver looks for them."""
     for case in recorded(suite):
-        name = f"{case}.rdiff" if suite.overlay else f"{_with_combination(case)}.rdiff"
+        name = f"{_name_of_result(suite, case)}.rdiff"
         result_folder.mkdir(parents=True, exist_ok=True)
         (result_folder / name).write_bytes(file_of(suite, case).read_bytes())
 
 
-def base_result(result_folder: Path, case: str) -> Path | None:
+def base_result(suite: Suite, result_folder: Path, case: str) -> Path | None:
     """The expected result that the driver would apply a difference of this case to.
 
     Of results for some of the case's combinations, the one for the most of them.
     """
-    name, *combinations = _with_combination(case).split(",")
+    name, *combinations = _name_of_result(suite, case).split(",")
     found: list[tuple[int, str, Path]] = []
     for path in result_folder.glob(f"{name}*.result"):
         head, *own = path.stem.split(",")
@@ -58,6 +58,9 @@ def record(suite: Suite, case: str, expected: Path, seen: bytes) -> None:
     path.write_bytes(done.stdout)
 
 
-def _with_combination(case: str) -> str:
+def _name_of_result(suite: Suite, case: str) -> str:
+    """What the driver calls the result of a case: with the combination that all cases have."""
+    if suite.overlay or suite.combinations:
+        return case
     name, *combinations = case.split(",")
     return ",".join([name, COMBINATION, *combinations])

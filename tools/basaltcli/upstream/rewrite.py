@@ -19,7 +19,9 @@ COMBINATION = "rocksdb"
 
 _TEXT = {".test", ".inc", ".result", ".rdiff", ".opt", ".cnf", ".combinations", ".sql"}
 # Settings of InnoDB that have a counterpart here.
-_SETTINGS = re.compile(rb"innodb([-_])lock\1wait\1timeout", re.IGNORECASE)
+_SETTINGS = re.compile(
+    rb"innodb(?=([-_])(?:lock\1wait\1timeout|deadlock\1detect|snapshot\1isolation)\b)",
+    re.IGNORECASE)
 _COMBINATION_VARIABLE = re.compile(rb"\$MTR_COMBINATION_INNODB\b")
 
 
@@ -34,7 +36,7 @@ class Rewriter:
 
     def text(self, text: bytes) -> bytes:
         """A test, an included file or an expected result."""
-        text = _SETTINGS.sub(lambda match: match[0].replace(b"innodb", b"rocksdb"), text)
+        text = _SETTINGS.sub(b"rocksdb", text)
         text = _COMBINATION_VARIABLE.sub(b"$MTR_COMBINATION_" + COMBINATION.upper().encode(), text)
         return self._name.sub(ENGINE.encode(), text)
 
@@ -43,6 +45,7 @@ class Rewriter:
 
         Groups that choose no engine stay as they are.
         """
+        text = _SETTINGS.sub(b"rocksdb", text.encode()).decode()
         groups = re.split(r"(?m)^(?=\[)", text)
         kept = [groups[0]]
         for group in groups[1:]:

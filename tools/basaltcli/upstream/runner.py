@@ -190,7 +190,7 @@ def record_differences(flavour: str, run: Run, chosen: Sequence[Suite],
             if expected is not None and expected.status == "not_applicable":
                 continue
             seen = directory(flavour) / "failures" / suite.name / f"{case}.reject"
-            base = differences.base_result(suites.result_folder(test_dir / suite.path), case)
+            base = differences.base_result(suite, suites.result_folder(test_dir / suite.path), case)
             if outcome is Outcome.FAILED and seen.exists() and base is not None:
                 differences.record(suite, case, base, seen.read_bytes())
 

@@ -40,6 +40,7 @@ class Suite:
     leave_out: tuple[str, ...] = ()
     only: Mapping[str, Sequence[str]] = field(default_factory=dict)
     quick: tuple[str, ...] = ()
+    combinations: bool = False
 
     @property
     def path(self) -> str:
