@@ -16,9 +16,10 @@ After every death the server must start on its data, and:
   - the binary log agrees: replayed into InnoDB copies it gives the same rows; a DDL statement is
     in it exactly if its effect is there
 
-Three more parts: clients commit together and die at a later visit (_journal.py judges); servers
-die a second time while they recover from the first; what drops several tables is checked table
-by table. The last line is "N passed, N failed", a case being one death and restart.
+Three more parts: clients commit together and die at a later visit, while a replica follows, which
+must be equal afterwards (_journal.py and support/replication.py judge); servers die a second time
+while they recover from the first; what drops several tables is checked table by table. The last
+line is "N passed, N failed", a case being one death and restart.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from _trial import BINLOG, Trial, wait_for_death
 from basaltcli import layout
 from basaltcli.errors import BasaltError
 from basaltcli.server import Server
-from support import checks, workspace
+from support import checks, replication, workspace
 from support.binlog import BinlogReplay
 from support.workspace import Tally, Workspace
 
@@ -60,6 +61,8 @@ _SECOND_DEATHS = {
 _MANY = 1000
 _CLIENTS = 8
 _CLIENTS_VISIT = 40
+_REPLICA = (*replication.REPLICA_OPTIONS, *replication.server_id(2),
+            *replication.parallel("optimistic"))
 
 
 def source_points() -> list[str]:
@@ -159,7 +162,10 @@ def _die_again(server: Server, point: str) -> bool:
 
 def die_in_company(work: Workspace, points: list[str], wanted: Callable[[str], bool],
                    report: Report) -> None:
-    """Clients that commit together, the server dying at a later visit: group commit."""
+    """Clients that commit together, the server dying at a later visit: group commit.
+
+    A replica follows, and must be equal after the restart.
+    """
     for point in points:
         if not point.startswith(("txn.", "server.")) or not wanted(f"company {point}"):
             continue
@@ -170,6 +176,7 @@ def die_in_company(work: Workspace, points: list[str], wanted: Callable[[str], b
         load.create_tables()
         replay = BinlogReplay(server, [_load.DATABASE])
         replay.create_copies()
+        link = replication.follow_with_copy(work, server, f"replica-{point}", _REPLICA)
         load.start(1)
         problems = [] if wait_for_death(server, 60) else ["not reached within 60 s"]
         server.kill()
@@ -179,11 +186,13 @@ def die_in_company(work: Workspace, points: list[str], wanted: Callable[[str], b
         server.start()
         problems += checks.check_tables(server) + load.errors + load.judge().problems
         problems += replay.catch_up() + replay.compare()
-        problems += checks.engine_errors(server, log_size)
-        server.kill()
+        problems += link.catch_up() or link.compare([_load.DATABASE])
+        problems += checks.engine_errors(server, log_size) + checks.engine_errors(link.replica)
+        for one in (link.replica, server):
+            one.kill()
+            if not problems:
+                work.remove(one)
         report.case(f"{_CLIENTS} clients, {point}, visit {_CLIENTS_VISIT}", problems)
-        if not problems:
-            work.remove(server)
     print("clients in company: done", flush=True)
 
 

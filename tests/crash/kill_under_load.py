@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import argparse
 import random
-import shutil
 import sys
 import time
 from dataclasses import dataclass, field
@@ -98,12 +97,8 @@ class KillUnderLoad:
             self._sysbench.create_tables()
         self._replay.create_copies()
         if self._has_replica:
-            self._server.stop()
-            shutil.copytree(self._server.datadir, self._work.directory / "replica")
-            self._link = Link(self._server, self._work.server("replica", options=REPLICA_OPTIONS))
-            self._server.start()
-            self._link.replica.start()
-            self._link.begin()
+            self._link = replication.follow_with_copy(self._work, self._server, "replica",
+                                                      REPLICA_OPTIONS)
 
     def round(self, number: int) -> Round:
         """Load, crash, restart, checks."""

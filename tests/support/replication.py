@@ -15,6 +15,7 @@ both sides, and the position that the replica has stored against the one of the 
 from __future__ import annotations
 
 import re
+import shutil
 import socket
 import time
 from collections.abc import Sequence
@@ -23,6 +24,7 @@ import pymysql
 
 from basaltcli.server import Server
 from support import checks
+from support.workspace import Workspace
 
 # The replica's log has what it applied, and can be compared; it never refuses a lost connection.
 SOURCE_OPTIONS = ("--log-bin=binlog", "--sync-binlog=1", "--log-slave-updates",
@@ -133,6 +135,21 @@ class Link:
                          checks.difference(rows[0], rows[1], ("the source", "the replica"))
                          or ["checksums differ"]]
         return problems
+
+
+def follow_with_copy(work: Workspace, source: Server, name: str,
+                     options: Sequence[str]) -> Link:
+    """A replica that begins with a copy of a running source's data. Both run afterwards.
+
+    The source's log must be empty: what is in the copy would be applied again.
+    """
+    source.stop()
+    shutil.copytree(source.datadir, work.directory / name)
+    link = Link(source, work.server(name, options=options))
+    source.start()
+    link.replica.start()
+    link.begin()
+    return link
 
 
 def server_id(number: int, mode: str = "ROW") -> tuple[str, ...]:
