@@ -153,6 +153,8 @@ def run(work: Workspace, arguments: argparse.Namespace) -> Tally:
         part, problems = measure(link, arguments.transactions // arguments.parts)
         parts.append(part)
         problems += judge(parts[0], part)
+        print(f"part {len(parts)}: {part.per_second:.0f}/s, {part.cpu_us:.0f} us, start "
+              f"{part.start_seconds:.2f} s", flush=True)
         passed, failed = passed + (not problems), failed + bool(problems)
         for problem in problems:
             print(f"        part {len(parts)}: {problem}", flush=True)
