@@ -46,6 +46,10 @@ class Rewriting(TemporaryFolder):
         self.assertEqual(self.rewriter.text(text), text)
         self.assertEqual(Rewriter(["InnoDB", "MyISAM"]).text(text), b"ENGINE=ROCKSDB ENGINE=Aria")
 
+    def test_the_table_of_positions_is_named_after_our_engine(self) -> None:
+        self.assertEqual(self.rewriter.text(b"DROP TABLE mysql.gtid_slave_pos_InnoDB;"),
+                         b"DROP TABLE mysql.gtid_slave_pos_ROCKSDB;")
+
     def test_text_in_any_character_set_passes(self) -> None:
         self.assertEqual(self.rewriter.text(b"\xe4\xff engine=innodb"), b"\xe4\xff engine=ROCKSDB")
 
