@@ -31,7 +31,7 @@ SOURCE_OPTIONS = ("--log-bin=binlog", "--sync-binlog=1", "--log-slave-updates",
                   "--innodb-flush-log-at-trx-commit=1")
 REPLICA_OPTIONS = (*SOURCE_OPTIONS, "--gtid-strict-mode=1", "--relay-log=relay",
                    "--gtid-pos-auto-engines=rocksdb", "--relay-log-recovery=1",
-                   "--slave-net-timeout=20", "--slave-transaction-retries=1000")
+                   "--slave-net-timeout=20")
 POSITION_TABLE = "mysql.gtid_slave_pos_ROCKSDB"
 _USER = "follower"
 # Names of generated values and of engines may differ between the two sides.
