@@ -205,16 +205,16 @@ bool LockManager::holds(const LockOwner& owner, std::string_view key, LockMode a
 }
 
 void LockManager::unlock(LockOwner& owner, std::string_view key) {
+  // A lock of the key that is left beside a range keeps those out who wait behind it; they know
+  // nothing of the range.
+  if (!owner.ranges_.empty() && table_->ranges.covers(owner, key, LockMode::kShared)) return;
   const std::uint32_t hash = ShardTable::hash_of(key);
   Shard& shard = table_->keys.shard_of(hash);
   Slot* slot;
   {
     const std::lock_guard latch(shard.latch);
     slot = shard.find(owner, hash, key);
-    if (slot == nullptr) {
-      BASALT_ASSERT(slot != nullptr || table_->ranges.covers(owner, key, LockMode::kShared));
-      return;
-    }
+    BASALT_ASSERT(slot != nullptr);
     shard.remove(*slot);
   }
   owner.remove_held(slot);
@@ -244,6 +244,8 @@ void LockManager::release_all(LockOwner& owner) {
 
 // ---- escalation
 
+// A request that waits in a queue will be granted there without regard to ranges: it counts as a
+// lock, unless it waits behind a lock of the owner itself.
 bool LockManager::is_locked_by_others(const LockOwner& owner, std::string_view lower,
                                       std::string_view upper, RangeMode mode) const {
   bool is_locked = false;
@@ -251,8 +253,10 @@ bool LockManager::is_locked_by_others(const LockOwner& owner, std::string_view l
     const Shard& shard = table_->keys[i];
     const std::lock_guard latch(shard.latch);
     shard.for_each([&](const Slot& slot) {
-      is_locked |= slot.owner != &owner && slot.is_granted() && conflicts(slot.mode, mode) &&
-                   slot.key() >= lower && slot.key() < upper;
+      if (is_locked || slot.owner == &owner || !conflicts(slot.wanted(), mode)) return;
+      if (slot.key() < lower || slot.key() >= upper) return;
+      is_locked = (slot.is_granted() && conflicts(slot.mode, mode)) ||
+                  shard.find(owner, slot.hash, slot.key()) == nullptr;
     });
   }
   return is_locked;

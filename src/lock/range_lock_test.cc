@@ -231,6 +231,40 @@ TEST_F(RangeLockTest, WhoWaitsForAKeyGoesOnWaitingWhenItBecomesPartOfARange) {
   EXPECT_EQ(waiter.get(), ErrorCode::kOk);
 }
 
+TEST_F(RangeLockTest, AKeyOfARangeThatIsUnlockedIsNotGrantedToWhoWaitsBehindIt) {
+  a_.set_most_keys(2);
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(manager_.lock(a_, key(i), kX, kNoWait).is_ok());
+  auto waiter = test::wait_in_thread(manager_, b_, key(1), kX);
+  ASSERT_TRUE(manager_.lock(a_, key(2), kX, kNoWait).is_ok());
+  ASSERT_EQ(manager_.range_snapshot().size(), 1u);
+  manager_.unlock(a_, key(1));
+  EXPECT_TRUE(manager_.lock(a_, key(1), kX, kNoWait).is_ok());
+  EXPECT_EQ(waiter.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
+  manager_.release_all(a_);
+  EXPECT_EQ(waiter.get(), ErrorCode::kOk);
+}
+
+TEST_F(RangeLockTest, WhoWaitsForAnotherKeepsLocksSingle) {
+  ASSERT_TRUE(manager_.lock(b_, key(1), kS, kNoWait).is_ok());
+  auto waiter = test::wait_in_thread(manager_, c_, key(1), kX);
+  a_.set_most_keys(2);
+  for (const int i : {0, 2, 3}) ASSERT_TRUE(manager_.lock(a_, key(i), kS, kNoWait).is_ok());
+  manager_.release_all(b_);
+  ASSERT_EQ(waiter.get(), ErrorCode::kOk);
+  EXPECT_EQ(manager_.lock(a_, key(1), kS, kNoWait).code(), ErrorCode::kLockTimeout);
+}
+
+TEST_F(RangeLockTest, WhoWaitsToUpgradeKeepsLocksSingle) {
+  ASSERT_TRUE(manager_.lock(b_, key(1), kS, kNoWait).is_ok());
+  ASSERT_TRUE(manager_.lock(c_, key(1), kS, kNoWait).is_ok());
+  auto waiter = test::wait_in_thread(manager_, c_, key(1), kX);
+  a_.set_most_keys(2);
+  for (const int i : {0, 2, 3}) ASSERT_TRUE(manager_.lock(a_, key(i), kS, kNoWait).is_ok());
+  manager_.release_all(b_);
+  ASSERT_EQ(waiter.get(), ErrorCode::kOk);
+  EXPECT_EQ(manager_.lock(a_, key(1), kS, kNoWait).code(), ErrorCode::kLockTimeout);
+}
+
 TEST_F(RangeLockTest, ADeadlockOverAnEscalatedRangeIsFound) {
   a_.set_most_keys(10);
   for (int i = 0; i < 30; ++i) ASSERT_TRUE(manager_.lock(a_, key(i), kX, kNoWait).is_ok());
