@@ -35,7 +35,8 @@ class Scene:
         names = ", ".join([columns, *parts, *self._indexes])
         values = ", ".join(self._row() for _ in range(self._rows))
         rows = [f"INSERT IGNORE INTO t VALUES {values}"] if values else []
-        return ["DROP TABLE IF EXISTS t", f"CREATE TABLE t ({names}) ENGINE={self._engine}"
+        return ["DROP TABLE IF EXISTS t, sink", f"CREATE TABLE sink (x TEXT) ENGINE={self._engine}",
+                f"CREATE TABLE t ({names}) ENGINE={self._engine}"
                 + partitions, *rows]
 
     def settings(self) -> list[str]:
@@ -77,6 +78,20 @@ class Scene:
                    f"{self._number()}"
         return f"SELECT id FROM t AS x WHERE EXISTS (SELECT 1 FROM t AS y WHERE y.a = x.b AND " \
                f"y.id > {self._number()})"
+
+    def locking(self, question: str) -> list[str]:
+        """Statements that read with locks what the question reads, and leave its answer."""
+        # What a subquery reads is not locked by the clause behind it.
+        ways = [] if "EXISTS" in question else [f"{question} FOR UPDATE",
+                                                f"{question} LOCK IN SHARE MODE"]
+        head, _, rest = question.partition(" FROM t")
+        columns = head.removeprefix("SELECT ")
+        if columns != "*":
+            ways.append(f"INSERT INTO sink SELECT CONCAT_WS(',', {columns}) FROM t{rest}")
+        if rest.startswith(" WHERE") and not any(
+                word in question for word in ("LIMIT", "GROUP", "JOIN", "EXISTS")):
+            ways.append(f"UPDATE t SET d = d{rest}")
+        return ways
 
     def change(self) -> str:
         """A statement that another session tries."""

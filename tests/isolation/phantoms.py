@@ -3,10 +3,11 @@
 
 Usage: tests/isolation/phantoms.py [--seconds N] [--seed S] [--engine InnoDB]
 
-A reader asks a random table a random question: at SERIALIZABLE, with a locking read or a change at
-REPEATABLE READ. Another session then tries random changes, each of which succeeds or is refused at
-once. After each that succeeds the reader asks again and must get the same rows. A change that was
-refused though it would not have changed them has been refused needlessly; these are counted.
+A reader asks a random table a random question: at SERIALIZABLE, or at REPEATABLE READ with a
+locking read, an UPDATE of the same rows, or INSERT ... SELECT. Another session then tries random
+changes, each of which succeeds or is refused at once. Whatever succeeds must leave the answer as it
+was, for a third session and in the end for the reader. A change that was refused though it would
+not have changed the answer has been refused needlessly; these are counted.
 
 Case k of seed S is what `--seed S+k --cases 1` runs.
 """
@@ -93,6 +94,7 @@ class PhantomTest:
                                                                   "REPEATABLE READ")))
         readers = [Session(self._server, "phantoms", level)
                    for level in ("REPEATABLE READ", "SERIALIZABLE")]
+        self._observer = Session(self._server, "phantoms", "READ COMMITTED")
         try:
             for sql in scene.setup():
                 self._note("writer", sql)
@@ -104,7 +106,7 @@ class PhantomTest:
             for _ in range(_QUESTIONS):
                 self._question(scene, chance, readers, writer)
         finally:
-            for session in (*readers, writer):
+            for session in (*readers, writer, self._observer):
                 session.close()
         self.counts["cases"] += 1
 
@@ -112,13 +114,17 @@ class PhantomTest:
                   writer: Session) -> None:
         is_serializable = chance.random() < 0.4
         reader = readers[is_serializable]
-        lock = "" if is_serializable else chance.choice((" FOR UPDATE", " LOCK IN SHARE MODE"))
-        question = scene.query() + lock
+        question = scene.query()
+        asked = question
+        if not is_serializable:
+            asked = chance.choice(scene.locking(question))
         self._note("reader, SERIALIZABLE" if is_serializable else "reader", "BEGIN")
         reader.run("BEGIN")
-        self._note("reader", question)
+        self._note("reader", asked)
         try:
-            answer = reader.run(question)
+            answer = self._observer.run(question)
+            if reader.run(asked) != answer and asked.startswith("SELECT"):
+                raise Phantom(f"the reader's answer is not {answer}")
         except pymysql.err.Error as error:
             reader.run("ROLLBACK")
             if error.args[0] in _REFUSED:
@@ -135,17 +141,19 @@ class PhantomTest:
                 self.steps[-1] += "  -- waits"
             elif error_code == 0:
                 self.counts["changes beside"] += 1
-                self._ask_again(reader, question, answer)
-        reader.run("COMMIT")
-        self._note("reader", "COMMIT")
+                self._ask_again(self._observer, question, answer)
+        if asked.startswith("SELECT"):
+            self._ask_again(reader, asked, answer)
+        reader.run("ROLLBACK")
+        self._note("reader", "ROLLBACK")
         for change in refused:
             self._count_refused(writer, question, answer, change)
 
-    def _ask_again(self, reader: Session, question: str, answer: list[Row]) -> None:
-        again = reader.run(question)
+    def _ask_again(self, who: Session, question: str, answer: list[Row]) -> None:
+        again = who.run(question)
         if again != answer:
-            self._note("reader", question)
-            raise Phantom(f"the reader got {answer}\nand then {again}")
+            self._note("reader" if who is not self._observer else "observer", question)
+            raise Phantom(f"the answer was {answer}\nand then {again}")
 
     def _count_refused(self, writer: Session, question: str, answer: list[Row],
                        change: str) -> None:
