@@ -20,6 +20,12 @@ from _history import Append, Fate, History, Key, Read, Transaction, Value
 from basaltcli.server import Server
 
 _DATABASE = "history"
+# The keys of the tables; one of each is drawn.
+_LISTS_KEYS = ("PRIMARY KEY (id), KEY k (k)", "PRIMARY KEY (id DESC), KEY k (k)",
+               "PRIMARY KEY (id), UNIQUE KEY k (k)", "PRIMARY KEY (id), KEY k (k DESC, id)")
+_ITEMS_KEYS = ("PRIMARY KEY (value), KEY number (number)",
+               "PRIMARY KEY (number, value), UNIQUE KEY (value), KEY number (number)",
+               "UNIQUE KEY (value), KEY number (number)")
 _RECORD_CHANGED = 1020
 # The server gave up one of us, or refused a change of an old version; nothing is wrong.
 _RETRIED = (ER.LOCK_WAIT_TIMEOUT, ER.LOCK_DEADLOCK, ER.DUP_ENTRY, _RECORD_CHANGED)
@@ -64,6 +70,12 @@ class Workload:
         self.problems: list[str] = []
         self.objects = Objects()
         self.numbers = itertools.count(1)
+        chance = random.Random(f"{seed} {level}")
+        self.tables = (
+            f"CREATE TABLE lists (id INT NOT NULL, k INT NOT NULL, v TEXT NOT NULL, "
+            f"{chance.choice(_LISTS_KEYS)}) ENGINE={engine}",
+            f"CREATE TABLE items (value INT NOT NULL, number INT NOT NULL, "
+            f"{chance.choice(_ITEMS_KEYS)}) ENGINE={engine}")
         self._stopping = threading.Event()
         self._clients = [_Client(self, number, random.Random(f"{seed} {level} {number}"))
                          for number in range(1, clients + 1)]
@@ -79,11 +91,7 @@ class Workload:
         with self.server.connect() as connection, connection.cursor() as cursor:
             for sql in (
                     f"DROP DATABASE IF EXISTS {_DATABASE}", f"CREATE DATABASE {_DATABASE}",
-                    f"USE {_DATABASE}",
-                    "CREATE TABLE lists (id INT PRIMARY KEY, k INT NOT NULL, v TEXT NOT NULL, "
-                    f"KEY k (k)) ENGINE={self.engine}",
-                    "CREATE TABLE items (value INT PRIMARY KEY, number INT NOT NULL, "
-                    f"KEY number (number)) ENGINE={self.engine}"):
+                    f"USE {_DATABASE}", *self.tables):
                 cursor.execute(sql)
         for thread in self._threads:
             thread.start()

@@ -77,6 +77,7 @@ class LevelTest:
         bad = forbidden(self._level, found)
         self._show(history, found, bad, kills)
         if bad:
+            print(*self._workload.tables, sep="\n")
             path = self._work.directory / f"history-{self._level}"
             save(history, path)
             print(f"the history is in {path}; judge it with --check")
