@@ -21,8 +21,9 @@ void CommitOrder::leave(std::uint64_t place) {
   const std::lock_guard guard(mutex_);
   BASALT_ASSERT(place >= first_open_ && place - first_open_ < is_visible_.size());
   is_visible_[place - first_open_] = true;
+  const std::uint64_t before = first_open_;
   for (; !is_visible_.empty() && is_visible_.front(); ++first_open_) is_visible_.pop_front();
-  if (waiters_ > 0) progress_.notify_all();
+  if (waiters_ > 0 && first_open_ != before) progress_.notify_all();
 }
 
 std::uint64_t CommitOrder::newest() const {

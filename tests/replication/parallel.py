@@ -11,6 +11,9 @@ transaction that holds what an earlier one needs must give way at once: the engi
 whom it waits for (thd_rpl_deadlock_check), the server kills the later one, which is tried again.
 Without that the replica stands still until the lock wait times out, which is 60 s here.
 
+One more case reads the replica's position and then its rows, again and again while it applies: what
+the position says is applied must be visible.
+
 A case passes if the replica ends equal to its source, without having stopped, and never stood still
 for longer than 5 s; under optimistic replication transactions must have been tried again, or the
 load was no test. The last line is "N passed, N failed".
@@ -20,6 +23,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -83,6 +87,53 @@ def watch(link: Link) -> tuple[list[str], float]:
         time.sleep(0.01)
 
 
+def position_and_rows(work: Workspace, arguments: argparse.Namespace) -> list[str]:
+    """Each transaction is one row, so there must be as many rows as the position says."""
+    source = work.server("source-rows", options=(*SOURCE_OPTIONS, *_GROUPS,
+                                                 *replication.server_id(1)))
+    replica = work.server("replica-rows", options=(
+        *REPLICA_OPTIONS, *replication.server_id(2), *replication.parallel("conservative")))
+    link = Link(source, replica)
+    source.start()
+    replica.start()
+    source.client(f"CREATE DATABASE {DATABASE}; CREATE TABLE {DATABASE}.told (n INT PRIMARY KEY) "
+                  f"ENGINE={arguments.engine}")
+    beginning = _sequence(link.position())
+    threads = [threading.Thread(target=source.client, args=(
+        "".join(f"INSERT INTO {DATABASE}.told VALUES ({client * 100_000 + number});"
+                for number in range(arguments.transactions)),))
+               for client in range(arguments.clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    link.begin()
+    problems: list[str] = []
+    wanted, reads = _sequence(link.position()), 0
+    position = 0
+    with replica.connect() as connection, connection.cursor() as cursor:
+        while position < wanted and not problems:
+            cursor.execute("SELECT @@gtid_slave_pos")
+            position = _sequence(str(cursor.fetchone()[0]))
+            if position <= beginning:
+                problems += link.problems()
+                continue
+            cursor.execute(f"SELECT COUNT(*) FROM {DATABASE}.told")
+            rows, reads = cursor.fetchone()[0], reads + 1
+            if rows < position - beginning:
+                problems.append(f"the position tells of {position - beginning} transactions, "
+                                f"{rows} are visible (in read {reads})")
+    print(f"position and rows, read {reads} times", flush=True)
+    replica.stop()
+    source.stop()
+    return problems
+
+
+def _sequence(position: str) -> int:
+    """The last number of a GTID; 0 for none."""
+    return int(position.rpartition("-")[2] or 0)
+
+
 def run(work: Workspace, arguments: argparse.Namespace) -> Tally:
     """Each format of the log, each mode."""
     passed = failed = 0
@@ -110,7 +161,10 @@ def run(work: Workspace, arguments: argparse.Namespace) -> Tally:
             for problem in problems[:12]:
                 print(f"        {problem}", flush=True)
         source.stop()
-    return Tally(passed, failed)
+    problems = position_and_rows(work, arguments)
+    for problem in problems:
+        print(f"FAILED  {problem}", flush=True)
+    return Tally(passed + (not problems), failed + bool(problems))
 
 
 def parse() -> argparse.Namespace:

@@ -50,7 +50,14 @@ int commit(handlerton*, THD* thd, bool all) noexcept {
   }
   const Status status = transaction.commit(commit_durability());
   transaction.end_statement();
-  if (status.is_ok()) return 0;
+  const std::uint64_t place = transaction.take_place();
+  if (status.is_ok()) {
+    // A replica tells its position next: whoever has waited for it expects all up to it.
+    if (thd->rgi_slave != nullptr && place != 0) {
+      the_engine().transactions().wait_for_earlier(place);
+    }
+    return 0;
+  }
   log_message(LogLevel::kError, "commit: " + status.message());
   return end_failed_commit(thd, *session, status);
 }
@@ -150,9 +157,14 @@ Status complete_checkpoint(std::uint64_t place, void* cookie) {
   return Status::ok();
 }
 
-// Not in this thread, whose own transaction may be one of those to wait for.
+// At once if there is nothing to wait for: PURGE BINARY LOGS after a FLUSH then finds files free.
+// Else not in this thread, whose own transaction may be one of those to wait for.
 void commit_checkpoint_request(void* cookie) noexcept {
-  const std::uint64_t place = the_engine().transactions().order().newest();
+  txn::CommitOrder& order = the_engine().transactions().order();
+  const std::uint64_t place = order.newest();
+  if (order.wait_for(place, [] { return false; }) && complete_checkpoint(place, cookie).is_ok()) {
+    return;
+  }
   the_engine().worker().run_soon("binary log checkpoint",
                                  [=] { return complete_checkpoint(place, cookie); });
 }
