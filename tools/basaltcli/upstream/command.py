@@ -157,8 +157,8 @@ def upstream(flavour: str, parallel: int, quick: bool, update: bool,
     """Run the server's own test suites on our engine; builds first.
 
     Every case must come to what tests/upstream/results says, or the command fails: cases that
-    should pass, and those with a reason why they do not. All suites take about an hour and a half on 2
-    cores.
+    should pass, and those with a reason why they do not. All suites take about an hour and a half
+    on 2 cores.
 
     \b
     Examples:
