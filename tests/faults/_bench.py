@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder)
@@ -179,8 +179,15 @@ class Bench:
 
     def crash(self) -> list[str]:
         """Kills the server and ends the load."""
+        return self._end(self.server.kill)
+
+    def stop(self) -> list[str]:
+        """Shuts the server down, under load."""
+        return self._end(lambda: self.server.stop(60))
+
+    def _end(self, end: Callable[[], bool]) -> list[str]:
         problems = [] if self.server.pid() else [f"mariadbd died by itself: {self.server.log}"]
-        self.server.kill()
+        end()
         self.load.join()
         self._pairs_thread.join(60)
         problems += self.load.errors

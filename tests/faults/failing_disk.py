@@ -13,7 +13,7 @@ case, with clients that write and a binary log:
   - while the cause is there, rocksdb_resume fails; when it is gone, it succeeds and load goes on
   - after kill -9 and a restart every acknowledged commit is there, none that failed, and the binary
     log agrees (tests/crash/_journal.py); CHECK TABLE is clean
-  - the same when the kill comes before the resume (--long: for every case; else for syncs)
+  - the same when the server is killed, or stopped, before a resume (--long: for every case)
 """
 
 from __future__ import annotations
@@ -49,6 +49,11 @@ class Case:
     is_torn: bool = False
     skipped: int = 0
     needs_flush: bool = False
+    has_all_ends: bool = False
+
+
+# How the outage ends; then the server is killed, and started on a sound disk.
+ENDS = ("resumed", "killed", "stopped")
 
 
 CASES = (
@@ -56,7 +61,7 @@ CASES = (
     Case("write of the log, device full, torn", Call.WRITE, ".log", errno.ENOSPC, is_torn=True,
          skipped=7),
     Case("write of the log, quota", Call.WRITE, ".log", errno.EDQUOT, skipped=3),
-    Case("sync of the log", Call.SYNC, ".log"),
+    Case("sync of the log", Call.SYNC, ".log", has_all_ends=True),
     Case("sync of the log, device full", Call.SYNC, ".log", errno.ENOSPC, skipped=5),
     Case("sync and truncation of the log", Call.SYNC | Call.TRUNCATE, ".log"),
     Case("write of a data file", Call.WRITE, ".sst", needs_flush=True),
@@ -85,7 +90,7 @@ class FailingDisk:
         self._server.start()
         self._bench.prepare()
 
-    def run(self, case: Case, is_resumed: bool) -> list[str]:
+    def run(self, case: Case, end: str) -> list[str]:
         """One case from a running server to a running server."""
         bench = self._bench
         log_size = self._server.log.stat().st_size
@@ -102,9 +107,9 @@ class FailingDisk:
         lines = bench.log_lines(log_size, "read-only now")
         if len(lines) != 1 or _CAUSES[case.cause] not in lines[0]:
             problems.append(f"the error log has {lines}")
-        if is_resumed:
+        if end == "resumed":
             problems += self._resume(case)
-        problems += bench.crash()
+        problems += bench.stop() if end == "stopped" else bench.crash()
         self._faults.heal()
         self._server.start()
         problems += bench.check_data()
@@ -144,13 +149,12 @@ def run(work: Workspace, arguments: argparse.Namespace) -> Tally:
     for case in CASES:
         if arguments.only not in case.name:
             continue
-        for is_resumed in (True, False):
-            if not is_resumed and not arguments.long and case.calls != Call.SYNC:
+        for end in ENDS:
+            if end != "resumed" and not arguments.long and not case.has_all_ends:
                 continue
             started = time.monotonic()
-            problems = test.run(case, is_resumed)
-            print(f"{'FAILED' if problems else 'passed'}  {case.name}, "
-                  f"{'resumed' if is_resumed else 'killed'} "
+            problems = test.run(case, end)
+            print(f"{'FAILED' if problems else 'passed'}  {case.name}, {end} "
                   f"({time.monotonic() - started:.1f} s)", flush=True)
             for problem in problems[:15]:
                 print(f"        {problem}", flush=True)
@@ -163,7 +167,7 @@ def run(work: Workspace, arguments: argparse.Namespace) -> Tally:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--long", action="store_true",
-                        help="every case also with a kill before a resume")
+                        help="all ends for every case")
     parser.add_argument("--only", default="", metavar="TEXT",
                         help="only cases whose names contain this")
     workspace.add_arguments(parser)

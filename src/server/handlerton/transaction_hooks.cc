@@ -1,3 +1,4 @@
+#include <cstdlib>
 #include <string>
 #include <string_view>
 
@@ -176,6 +177,22 @@ bool flush_logs(handlerton*) noexcept {
   return true;
 }
 
+// All connections are closed, and the binary log is not yet. A prepared transaction would keep a
+// server from starting that finds the binary log closed: only after a crash does it ask there which
+// are to be committed. So where decisions cannot be written, the stop is made a crash.
+void pre_shutdown() noexcept {
+  engine::Engine& engine = the_engine();
+  if (engine.transactions().decided_count() == 0) return;
+  Status status = engine.resume();
+  if (status.is_ok()) status = engine.transactions().commit_decided();
+  if (status.is_ok()) return;
+  log_message(LogLevel::kError,
+              std::to_string(engine.transactions().decided_count()) +
+                  " transactions are decided and cannot be written: " + status.message() +
+                  "; the server ends here as in a crash, and completes them at the next start");
+  std::_Exit(1);
+}
+
 }  // namespace
 
 void install_transaction_hooks(handlerton* hton) {
@@ -187,6 +204,7 @@ void install_transaction_hooks(handlerton* hton) {
   hton->start_consistent_snapshot = start_consistent_snapshot;
   hton->commit_checkpoint_request = commit_checkpoint_request;
   hton->flush_logs = flush_logs;
+  hton->pre_shutdown = pre_shutdown;
 }
 
 }  // namespace basalt::server
