@@ -272,10 +272,12 @@ Status Database::sync_once() {
 }
 
 Status Database::flush() {
+  BASALT_TRY(health_->check_not_read_only());
   return from_rocksdb(db_->Flush(rdb::FlushOptions(), families_));
 }
 
 Status Database::compact(FamilyId family, const KeyRange& range) {
+  BASALT_TRY(health_->check_not_read_only());
   rdb::CompactRangeOptions options;
   options.bottommost_level_compaction = rdb::BottommostLevelCompaction::kForceOptimized;
   const rdb::Slice lower = slice_of(range.lower);

@@ -1,5 +1,3 @@
-#include <filesystem>
-#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -244,6 +242,25 @@ TEST_F(FaultTest, ACompactionThatFailsLeavesTheDatabaseWritableAndIsTriedAgain) 
   files_->heal();
   EXPECT_TRUE(succeeds(database_->compact(kDefaultFamily, {})));
   EXPECT_EQ(read("k0"), "v");
+}
+
+TEST_F(FaultTest, AFileThatCannotBeReadEndsReadsAndCompactionsAndNothingElse) {
+  for (int i = 0; i < 3; ++i) {
+    must(put("k" + std::to_string(i), std::string(20'000, 'v')));
+    must(database_->flush());
+  }
+  files_->set({.operation = Operation::kRead, .part = ".sst"});
+  const Status failed = database_->compact(kDefaultFamily, {});
+  EXPECT_TRUE(fails_with(ErrorCode::kIoError, failed));
+  EXPECT_NE(failed.message().find(".sst: Input/output error"), std::string::npos);
+  PinnedValue value;
+  bool found = false;
+  EXPECT_TRUE(fails_with(ErrorCode::kIoError,
+                         database_->get(kDefaultFamily, "k1", {}, value, found)));
+  EXPECT_TRUE(succeeds(put("later", "3")));
+  files_->heal();
+  EXPECT_TRUE(succeeds(database_->compact(kDefaultFamily, {})));
+  EXPECT_EQ(read("k1"), std::string(20'000, 'v'));
 }
 
 TEST_F(FaultTest, ACheckpointThatFailsIsAnErrorAndNothingElse) {

@@ -2,9 +2,11 @@
 #include <rocksdb/file_system.h>
 
 #include <cerrno>
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -13,7 +15,7 @@
 // For tests: a file system that fails when it is told to.
 namespace basalt::kv::test {
 
-enum class Operation { kAppend, kSync, kCreate, kRename, kDirectorySync, kTruncate };
+enum class Operation { kAppend, kSync, kCreate, kRename, kDirectorySync, kTruncate, kRead };
 
 // Fails the operations of one kind on files whose path contains `part`.
 struct Fault {
@@ -23,6 +25,7 @@ struct Fault {
   int skipped = 0;          // how many of them succeed before
   int count = 1 << 30;      // how many of them fail then
   bool is_torn = false;     // an append that fails leaves half of its bytes
+  int delay_ms = 0;         // how long they take to fail
 };
 
 class FaultyFileSystem : public rdb::FileSystemWrapper {
@@ -44,7 +47,7 @@ class FaultyFileSystem : public rdb::FileSystemWrapper {
 
   // The error of an operation; ok if it is to succeed. Errors look as those of RocksDB's own files.
   rdb::IOStatus visit(Operation operation, const std::string& path, bool* is_torn = nullptr) {
-    const std::lock_guard guard(mutex_);
+    std::unique_lock guard(mutex_);
     for (Fault& fault : faults_) {
       const bool is_meant =
           operation == fault.operation && path.find(fault.part) != std::string::npos;
@@ -56,7 +59,11 @@ class FaultyFileSystem : public rdb::FileSystemWrapper {
       --fault.count;
       ++failures_;
       if (is_torn != nullptr) *is_torn = fault.is_torn;
-      return error_of(fault, path);
+      const int delay_ms = fault.delay_ms;
+      const rdb::IOStatus error = error_of(fault, path);
+      guard.unlock();
+      std::this_thread::sleep_for(std::chrono::milliseconds(delay_ms));
+      return error;
     }
     return rdb::IOStatus::OK();
   }
@@ -64,6 +71,9 @@ class FaultyFileSystem : public rdb::FileSystemWrapper {
   rdb::IOStatus NewWritableFile(const std::string& path, const rdb::FileOptions& options,
                                 std::unique_ptr<rdb::FSWritableFile>* file,
                                 rdb::IODebugContext* debug) override;
+  rdb::IOStatus NewRandomAccessFile(const std::string& path, const rdb::FileOptions& options,
+                                    std::unique_ptr<rdb::FSRandomAccessFile>* file,
+                                    rdb::IODebugContext* debug) override;
   rdb::IOStatus NewDirectory(const std::string& path, const rdb::IOOptions& options,
                              std::unique_ptr<rdb::FSDirectory>* directory,
                              rdb::IODebugContext* debug) override;
@@ -127,6 +137,24 @@ class FaultyFile : public rdb::FSWritableFileOwnerWrapper {
   const std::string path_;
 };
 
+class FaultyReadFile : public rdb::FSRandomAccessFileOwnerWrapper {
+ public:
+  FaultyReadFile(std::unique_ptr<rdb::FSRandomAccessFile>&& target, FaultyFileSystem& files,
+                 std::string path)
+      : FSRandomAccessFileOwnerWrapper(std::move(target)), files_(files), path_(std::move(path)) {}
+  rdb::IOStatus Read(std::uint64_t offset, std::size_t bytes, const rdb::IOOptions& options,
+                     rdb::Slice* result, char* scratch,
+                     rdb::IODebugContext* debug) const override {
+    const rdb::IOStatus status = files_.visit(Operation::kRead, path_);
+    if (!status.ok()) return status;
+    return FSRandomAccessFileOwnerWrapper::Read(offset, bytes, options, result, scratch, debug);
+  }
+
+ private:
+  FaultyFileSystem& files_;
+  const std::string path_;
+};
+
 class FaultyDirectory : public rdb::FSDirectoryWrapper {
  public:
   FaultyDirectory(std::unique_ptr<rdb::FSDirectory>&& target, FaultyFileSystem& files)
@@ -149,6 +177,14 @@ inline rdb::IOStatus FaultyFileSystem::NewWritableFile(const std::string& path,
   if (!status.ok()) return status;
   status = FileSystemWrapper::NewWritableFile(path, options, file, debug);
   if (status.ok()) *file = std::make_unique<FaultyFile>(std::move(*file), *this, path);
+  return status;
+}
+
+inline rdb::IOStatus FaultyFileSystem::NewRandomAccessFile(
+    const std::string& path, const rdb::FileOptions& options,
+    std::unique_ptr<rdb::FSRandomAccessFile>* file, rdb::IODebugContext* debug) {
+  const rdb::IOStatus status = FileSystemWrapper::NewRandomAccessFile(path, options, file, debug);
+  if (status.ok()) *file = std::make_unique<FaultyReadFile>(std::move(*file), *this, path);
   return status;
 }
 

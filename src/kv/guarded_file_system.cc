@@ -21,6 +21,12 @@ thread_local LogWrite* current_write = nullptr;
 
 bool is_log(const std::string& path) { return path.ends_with(".log"); }
 
+// As an error of one file that may be tried again.
+void mark(rdb::IOStatus& error) {
+  error.SetRetryable(true);
+  error.SetScope(rdb::IOStatus::IOErrorScope::kIOErrorScopeFile);
+}
+
 // The error of a write, as one that RocksDB can be resumed from.
 rdb::IOStatus marked(rdb::IOStatus error) {
   if (error.ok()) [[likely]] return error;
@@ -30,11 +36,24 @@ rdb::IOStatus marked(rdb::IOStatus error) {
     const char* const text = error.getState();
     error = rdb::IOStatus::IOError(text == nullptr ? "" : text, "");
   }
-  if (!error.IsIOError()) return error;
-  error.SetRetryable(true);
-  error.SetScope(rdb::IOStatus::IOErrorScope::kIOErrorScopeFile);
+  if (error.IsIOError()) mark(error);
   return error;
 }
+
+// So that a compaction that cannot read a file leaves the database as it is.
+class GuardedReadFile final : public rdb::FSRandomAccessFileOwnerWrapper {
+ public:
+  using FSRandomAccessFileOwnerWrapper::FSRandomAccessFileOwnerWrapper;
+
+  rdb::IOStatus Read(std::uint64_t offset, std::size_t bytes, const rdb::IOOptions& options,
+                     rdb::Slice* result, char* scratch,
+                     rdb::IODebugContext* debug) const override {
+    rdb::IOStatus status =
+        FSRandomAccessFileOwnerWrapper::Read(offset, bytes, options, result, scratch, debug);
+    if (status.IsIOError()) [[unlikely]] mark(status);
+    return status;
+  }
+};
 
 class GuardedDirectory final : public rdb::FSDirectoryWrapper {
  public:
@@ -223,6 +242,14 @@ rdb::IOStatus GuardedFileSystem::NewSequentialFile(const std::string& path,
   const std::lock_guard guard(mutex_);
   const auto found = cuts_.find(path);
   if (found != cuts_.end()) *file = std::make_unique<CutFile>(std::move(*file), found->second);
+  return status;
+}
+
+rdb::IOStatus GuardedFileSystem::NewRandomAccessFile(
+    const std::string& path, const rdb::FileOptions& options,
+    std::unique_ptr<rdb::FSRandomAccessFile>* file, rdb::IODebugContext* debug) {
+  rdb::IOStatus status = FileSystemWrapper::NewRandomAccessFile(path, options, file, debug);
+  if (status.ok()) *file = std::make_unique<GuardedReadFile>(std::move(*file));
   return status;
 }
 

@@ -19,7 +19,8 @@ namespace basalt::kv {
 // Repairable  RocksDB lets itself be resumed from errors that are marked so: those of one file,
 //             which it then never writes again. Errors of its own file system are not marked, or
 //             as "no space", which it handles in another way that does not go with two-phase
-//             commit. Here every error of a write is marked.
+//             commit. Here every error of a write is marked; and of a read, so that a file that
+//             cannot be read ends a compaction, and not all writes.
 // Log         When a write to the log fails, its bytes may be there whole or in part, and nobody
 //             knows after a failed sync. RocksDB takes none of it into memory and goes on in a new
 //             log; but the old one is kept while it has a prepared transaction, and read at the
@@ -43,6 +44,9 @@ class GuardedFileSystem final : public rdb::FileSystemWrapper {
   rdb::IOStatus NewSequentialFile(const std::string& path, const rdb::FileOptions& options,
                                   std::unique_ptr<rdb::FSSequentialFile>* file,
                                   rdb::IODebugContext* debug) override;
+  rdb::IOStatus NewRandomAccessFile(const std::string& path, const rdb::FileOptions& options,
+                                    std::unique_ptr<rdb::FSRandomAccessFile>* file,
+                                    rdb::IODebugContext* debug) override;
   rdb::IOStatus NewWritableFile(const std::string& path, const rdb::FileOptions& options,
                                 std::unique_ptr<rdb::FSWritableFile>* file,
                                 rdb::IODebugContext* debug) override;

@@ -120,7 +120,8 @@ void Health::note_compaction_failure(std::string_view cause) {
   bool has_backlog = false;
   {
     const std::lock_guard guard(mutex_);
-    is_new = compaction_failure_ != cause;
+    // Each attempt writes another file: the text tells nothing new.
+    is_new = compaction_failure_.empty();
     compaction_failure_ = cause;
     has_backlog = has_backlog_;
   }

@@ -84,6 +84,19 @@ TEST_F(HealthTest, FailingCompactionsAloneDoNotStopWriters) {
   EXPECT_EQ(health_.access(), Access::kWritable);
 }
 
+TEST_F(HealthTest, FailingCompactionsAreLoggedOnceUntilOneSucceeds) {
+  static int errors;
+  errors = 0;
+  set_log_sink([](LogLevel level, std::string_view) { errors += level == LogLevel::kError; });
+  health_.note_compaction_failure("no room for 000016.sst");
+  health_.note_compaction_failure("no room for 000018.sst");
+  EXPECT_EQ(errors, 1);
+  health_.note_compaction_success();
+  health_.note_compaction_failure("no room for 000020.sst");
+  EXPECT_EQ(errors, 2);
+  EXPECT_EQ(health_.failures(), 3u);
+}
+
 TEST_F(HealthTest, FailingCompactionsAndABacklogStopWritersBeforeTheyHang) {
   health_.note_compaction_failure("no room");
   health_.note_backlog(true);

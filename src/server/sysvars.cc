@@ -166,7 +166,7 @@ MYSQL_SYSVAR_BOOL(accept_log_damage, g_accept_log_damage,
 MYSQL_SYSVAR_ULONGLONG(reserved_disk_space, g_reserved_disk_space, PLUGIN_VAR_RQCMDARG,
                        "Rows are not changed while less than this many bytes are free on the "
                        "device, at most a tenth of it: what is in memory must still fit. 0: the "
-                       "memory for memtables and a little more",
+                       "memory for memtables and a little more; set to 0 later: as at the start",
                        nullptr, update_reserved_disk_space, 0, 0, ULONGLONG_MAX, 1024);
 
 st_mysql_sys_var* g_system_variables[] = {
