@@ -1,3 +1,6 @@
+#include <chrono>
+#include <cstdlib>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -228,6 +231,42 @@ TEST_P(BackgroundFaultTest, ACrashAfterAFlushThatFailedLosesNothing) {
   crash();
   EXPECT_EQ(read("a"), "1");
   EXPECT_EQ(read("b"), "1");
+}
+
+// RocksDB does not do this by itself: tools/rocksdb/patches.
+TEST_F(FaultTest, AResumeDoesNotWaitForAFlushThatWasToBeginWhenAWriteFailed) {
+  must(put("a", "1"));
+  // Databases of a process share the threads for flushes: the only one is busy with another's.
+  auto slow = std::make_shared<FaultyFileSystem>();
+  auto other = Database::open(test::small_options(directory_ / "other"), slow);
+  must(other.take_status());
+  WriteBatch batch;
+  batch.put(kDefaultFamily, "o", "1");
+  must(other.value()->write(batch, Durability::kSynced));
+  slow->set({.operation = Operation::kSync, .part = ".sst", .cause = 0, .delay_ms = 1000});
+  std::thread busy([&] { must(other.value()->flush()); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  std::thread waiting([&] { EXPECT_FALSE(database_->flush().is_ok()); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  files_->set({.operation = Operation::kAppend, .part = ".log"});
+  EXPECT_FALSE(put("failed", "2").is_ok());
+  busy.join();
+  waiting.join();
+  files_->heal();
+  // The flush that found writes stopped sleeps for a second.
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  std::promise<void> done;
+  std::thread resuming([&] {
+    EXPECT_TRUE(succeeds(resume()));
+    done.set_value();
+  });
+  if (done.get_future().wait_for(std::chrono::seconds(20)) != std::future_status::ready) {
+    ADD_FAILURE() << "the resume waits forever";
+    std::_Exit(1);
+  }
+  resuming.join();
+  EXPECT_EQ(read("a"), "1");
+  EXPECT_EQ(read("failed"), "(none)");
 }
 
 TEST_F(FaultTest, ACompactionThatFailsLeavesTheDatabaseWritableAndIsTriedAgain) {

@@ -57,7 +57,8 @@ def version() -> str:
 def install_dir() -> Path:
     """Where the finished library is: named by version, source, flags and compiler."""
     compiler = (process.capture(["/usr/bin/g++", "--version"]) or "").partition("\n")[0]
-    identity = json.dumps([*crate(), *FLAGS, compiler])
+    identity = json.dumps([*crate(), *FLAGS, compiler,
+                           *(patch.read_text() for patch in patches())])
     digest = hashlib.sha256(identity.encode()).hexdigest()[:12]
     return layout.cache_dir() / f"rocksdb-{version()}-{digest}"
 
@@ -67,8 +68,8 @@ def ensure() -> Path:
     target = install_dir()
     if target.is_dir():
         return target
-    source = _ensure_source()
     build = target.with_name(target.name + ".build")
+    source = _patched(_ensure_source(), build.with_name(build.name + "-source"))
     jobs = machine.jobs()
     log = process.log_file("build-rocksdb")
     failure = f"RocksDB {version()} cannot be built"
@@ -81,6 +82,25 @@ def ensure() -> Path:
                     bar=bar)
         install(source, build, target)
     shutil.rmtree(build)
+    shutil.rmtree(source)
+    return target
+
+
+def patches() -> list[Path]:
+    """What we change in RocksDB, in order; each file says why."""
+    return sorted((_PIN / "patches").glob("*.patch"))
+
+
+def _patched(source: Path, target: Path) -> Path:
+    """A copy of the source with our changes."""
+    if target.is_dir():
+        return target
+    with locking.appearing(target) as directory:
+        shutil.copytree(source, directory, dirs_exist_ok=True)
+        for patch in patches():
+            process.run(["patch", "--strip=1", f"--directory={directory}", f"--input={patch}"],
+                        log=process.log_file("patch-rocksdb"),
+                        failure=f"{patch.name} does not fit RocksDB {version()}")
     return target
 
 
