@@ -16,6 +16,7 @@ unsigned long long g_write_buffer_size = 0;
 unsigned long long g_max_total_wal_size = 0;
 int g_max_background_jobs = 0;
 my_bool g_deadlock_detect = 1;
+my_bool g_rollback_on_timeout = 0;
 unsigned long g_flush_log_at_trx_commit = 1;
 char* g_create_checkpoint = nullptr;
 my_bool g_remove_mariabackup_checkpoint = 0;
@@ -136,6 +137,10 @@ MYSQL_SYSVAR_ULONG(flush_log_at_trx_commit, g_flush_log_at_trx_commit, PLUGIN_VA
 MYSQL_THDVAR_ULONG(lock_wait_timeout, PLUGIN_VAR_RQCMDARG,
                    "Seconds that a statement waits for a row lock. 0: not at all", nullptr,
                    nullptr, 50, 0, 1024UL * 1024 * 1024, 0);
+MYSQL_SYSVAR_BOOL(rollback_on_timeout, g_rollback_on_timeout, PLUGIN_VAR_OPCMDARG,
+                  "A lock that is not granted in time rolls back the transaction. Off: only the "
+                  "statement",
+                  nullptr, nullptr, 0);
 MYSQL_THDVAR_BOOL(snapshot_isolation, PLUGIN_VAR_OPCMDARG,
                   "At REPEATABLE READ and SERIALIZABLE, a read that locks a row which others "
                   "changed after the transaction's snapshot fails with ER_CHECKREAD and rolls the "
@@ -181,6 +186,7 @@ st_mysql_sys_var* g_system_variables[] = {
     MYSQL_SYSVAR(deadlock_detect),
     MYSQL_SYSVAR(flush_log_at_trx_commit),
     MYSQL_SYSVAR(lock_wait_timeout),
+    MYSQL_SYSVAR(rollback_on_timeout),
     MYSQL_SYSVAR(snapshot_isolation),
     MYSQL_SYSVAR(max_row_locks),
     MYSQL_SYSVAR(create_checkpoint),
@@ -204,6 +210,8 @@ engine::EngineOptions options_from_variables() {
 std::int64_t lock_wait_timeout_ms(THD* thd) {
   return static_cast<std::int64_t>(THDVAR(thd, lock_wait_timeout)) * 1000;
 }
+
+bool rollback_on_timeout() { return g_rollback_on_timeout != 0; }
 
 bool snapshot_isolation(THD* thd) { return THDVAR(thd, snapshot_isolation) != 0; }
 

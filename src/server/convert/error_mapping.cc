@@ -1,5 +1,7 @@
 #include "server/convert/error_mapping.h"
 
+#include "server/sysvars.h"
+
 namespace basalt::server {
 
 int to_handler_error(const Status& status, THD* thd) noexcept {
@@ -11,7 +13,7 @@ int to_handler_error(const Status& status, THD* thd) noexcept {
     case ErrorCode::kDuplicateKey:
       return HA_ERR_FOUND_DUPP_KEY;
     case ErrorCode::kLockTimeout:
-      if (thd != nullptr) thd->mark_transaction_to_rollback(false);
+      if (thd != nullptr) thd->mark_transaction_to_rollback(rollback_on_timeout());
       return HA_ERR_LOCK_WAIT_TIMEOUT;
     case ErrorCode::kDeadlock:
       if (thd != nullptr) thd->mark_transaction_to_rollback(true);

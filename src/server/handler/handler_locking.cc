@@ -5,27 +5,24 @@
 namespace basalt::server {
 namespace {
 
-// Whether the statement's reads decide what it writes, so that what it read must not change before
-// its end: as in InnoDB, in multi-table changes always, in others from REPEATABLE READ on, where a
-// statement in the binary log must do on a replica what it did here.
-bool reads_for_writing(THD* thd, thr_lock_type type) {
-  const bool is_repeatable = thd_tx_isolation(thd) >= ISO_REPEATABLE_READ;
+// Whether the statement's reads of other tables take locks, as in InnoDB: whatever is not a plain
+// SELECT may write what it read, here or on a replica that repeats it from the binary log. Below
+// REPEATABLE READ no statement is logged as such, and those that write what one table gave read it
+// without locks.
+bool reads_for_writing(THD* thd) {
   switch (thd_sql_command(thd)) {
-    case SQLCOM_UPDATE_MULTI:
-    case SQLCOM_DELETE:
-    case SQLCOM_DELETE_MULTI:
-      return true;
+    case SQLCOM_SELECT:
+    case SQLCOM_LOCK_TABLES:
+    case SQLCOM_HA_OPEN:
+    case SQLCOM_HA_READ:
+      return false;
     case SQLCOM_INSERT_SELECT:
     case SQLCOM_REPLACE_SELECT:
     case SQLCOM_UPDATE:
     case SQLCOM_CREATE_TABLE:
-      return is_repeatable;
-    case SQLCOM_SELECT:
-    case SQLCOM_LOCK_TABLES:
-      return false;
+      return thd_tx_isolation(thd) >= ISO_REPEATABLE_READ;
     default:
-      // The server asks for this where the statement itself will be in the binary log.
-      return is_repeatable && type == TL_READ_NO_INSERT;
+      return true;
   }
 }
 
@@ -39,6 +36,7 @@ bool is_administrative(THD* thd) {
     case SQLCOM_ANALYZE:
     case SQLCOM_CHECK:
     case SQLCOM_CHECKSUM:
+    case SQLCOM_CREATE_SEQUENCE:
       return true;
     default:
       return false;
@@ -57,7 +55,7 @@ std::optional<lock::LockMode> row_lock_of(THD* thd, thr_lock_type type) {
   }
   if (is_administrative(thd)) return std::nullopt;
   const bool is_serializable = thd_tx_isolation(thd) == ISO_SERIALIZABLE;
-  if (reads_for_writing(thd, type) || (is_serializable && is_multi_statement(thd))) {
+  if (reads_for_writing(thd) || (is_serializable && is_multi_statement(thd))) {
     return lock::LockMode::kShared;
   }
   return std::nullopt;
