@@ -47,4 +47,9 @@ bool IntervalSet::contains(std::string_view key) const {
   return next != intervals_.begin() && key < std::prev(next)->second;
 }
 
+bool IntervalSet::overlaps(std::string_view lower, std::string_view upper) const {
+  const auto next = intervals_.lower_bound(upper);  // the first that begins behind the range
+  return next != intervals_.begin() && lower < std::prev(next)->second;
+}
+
 }  // namespace basalt::lock

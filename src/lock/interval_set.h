@@ -18,6 +18,8 @@ class IntervalSet {
   // either end allocates nothing but what its bound needs.
   void add(std::string_view lower, std::string_view upper);
   bool contains(std::string_view key) const;
+  // Whether a key of [lower, upper) is in the set.
+  bool overlaps(std::string_view lower, std::string_view upper) const;
   void clear() { intervals_.clear(); }
 
   bool is_empty() const { return intervals_.empty(); }

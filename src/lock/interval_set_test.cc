@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <iostream>
 #include <random>
 #include <string>
@@ -82,6 +83,12 @@ TEST(IntervalSet, HoldsWhatWasAddedInRandomOrderAndNothingElse) {
       runs += expected[n] && (n == 0 || !expected[n - 1]) ? 1 : 0;
     }
     ASSERT_EQ(set.size(), runs) << "seed " << seed << ", round " << round;
+    const unsigned lower = random() % 49;
+    const unsigned upper = lower + 1 + random() % (49 - lower);
+    const bool overlaps = std::find(expected.begin() + lower, expected.begin() + upper, true) !=
+                          expected.begin() + upper;
+    ASSERT_EQ(set.overlaps(name(lower), name(upper)), overlaps)
+        << "seed " << seed << ", round " << round;
   }
 }
 

@@ -296,7 +296,9 @@ void LockManager::escalate(LockOwner& owner) {
     upper = std::max(upper, end);
   });
   ranges.add(owner, mode, lower, upper);
-  if (is_locked_by_others(owner, lower, upper, mode)) {
+  // Who escalates too has put its range there before it drops its locks.
+  if (ranges.is_range_blocked(owner, keys.mode, lower, upper) ||
+      is_locked_by_others(owner, lower, upper, mode)) {
     ranges.take_back(owner, mode, space, std::move(before));
     owner.escalates_at_ = 2 * owner.held_count();
     return;

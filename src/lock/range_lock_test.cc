@@ -254,6 +254,29 @@ TEST_F(RangeLockTest, WhoWaitsForAnotherKeepsLocksSingle) {
   EXPECT_EQ(manager_.lock(a_, key(1), kS, kNoWait).code(), ErrorCode::kLockTimeout);
 }
 
+TEST_F(RangeLockTest, AKeyOfAnothersRangeKeepsLocksSingle) {
+  for (const LockMode mode : {kS, kX}) {
+    b_.set_most_keys(1);
+    for (const int i : {5, 6}) ASSERT_TRUE(manager_.lock(b_, key(i), mode, kNoWait).is_ok());
+    ASSERT_EQ(b_.held_count(), 0u);
+    a_.set_most_keys(2);
+    for (const int i : {4, 7, 8}) ASSERT_TRUE(manager_.lock(a_, key(i), kX, kNoWait).is_ok());
+    EXPECT_EQ(manager_.lock(a_, key(5), kX, kNoWait).code(), ErrorCode::kLockTimeout);
+    EXPECT_FALSE(manager_.holds(a_, key(6), kS));
+    manager_.release_all(a_);
+    manager_.release_all(b_);
+  }
+}
+
+TEST_F(RangeLockTest, SharedRangesMayOverlap) {
+  for (LockOwner* owner : {&a_, &b_}) {
+    owner->set_most_keys(2);
+    for (const int i : {4, 5, 6}) ASSERT_TRUE(manager_.lock(*owner, key(i), kS, kNoWait).is_ok());
+    EXPECT_EQ(owner->held_count(), 0u);
+  }
+  EXPECT_EQ(manager_.lock(a_, key(5), kX, kNoWait).code(), ErrorCode::kLockTimeout);
+}
+
 TEST_F(RangeLockTest, WhoWaitsToUpgradeKeepsLocksSingle) {
   ASSERT_TRUE(manager_.lock(b_, key(1), kS, kNoWait).is_ok());
   ASSERT_TRUE(manager_.lock(c_, key(1), kS, kNoWait).is_ok());

@@ -48,6 +48,20 @@ bool RangeTable::is_lock_blocked(const LockOwner& owner, std::string_view key,
   return false;
 }
 
+bool RangeTable::is_range_blocked(const LockOwner& owner, LockMode mode, std::string_view lower,
+                                  std::string_view upper) const {
+  const std::uint32_t space = space_of(lower);
+  const Shard& shard = shard_of(space);
+  const std::lock_guard latch(shard.latch);
+  for (const RangeHolding* holding : shard.holdings) {
+    if (holding->owner == &owner || holding->space != space) continue;
+    for (const RangeMode range : {RangeMode::kShared, RangeMode::kExclusive}) {
+      if (conflicts(mode, range) && holding->of(range).overlaps(lower, upper)) return true;
+    }
+  }
+  return false;
+}
+
 bool RangeTable::covers(const LockOwner& owner, std::string_view key, LockMode at_least) const {
   const std::uint32_t space = space_of(key);
   for (const auto& holding : owner.ranges_) {

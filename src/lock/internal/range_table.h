@@ -68,6 +68,10 @@ class RangeTable {
   bool locks_keys() const { return key_locking_.load(std::memory_order_acquire) != 0; }
   bool is_insert_blocked(const LockOwner& owner, std::string_view key) const;
   bool is_lock_blocked(const LockOwner& owner, std::string_view key, LockMode mode) const;
+  // Whether others hold keys of [lower, upper) by ranges, in a mode that conflicts with locking all
+  // of them in `mode`.
+  bool is_range_blocked(const LockOwner& owner, LockMode mode, std::string_view lower,
+                        std::string_view upper) const;
 
   // Puts a waiting request (kInsert, kKeyInRange) into the list; false if nothing blocks it.
   bool enqueue(Slot& slot);
