@@ -245,7 +245,7 @@ void LockManager::release_all(LockOwner& owner) {
 // ---- escalation
 
 // A request that waits in a queue will be granted there without regard to ranges: it counts as a
-// lock, unless it waits behind a lock of the owner itself.
+// lock, unless it waits for a lock of the owner itself.
 bool LockManager::is_locked_by_others(const LockOwner& owner, std::string_view lower,
                                       std::string_view upper, RangeMode mode) const {
   bool is_locked = false;
@@ -255,8 +255,9 @@ bool LockManager::is_locked_by_others(const LockOwner& owner, std::string_view l
     shard.for_each([&](const Slot& slot) {
       if (is_locked || slot.owner == &owner || !conflicts(slot.wanted(), mode)) return;
       if (slot.key() < lower || slot.key() >= upper) return;
-      is_locked = (slot.is_granted() && conflicts(slot.mode, mode)) ||
-                  shard.find(owner, slot.hash, slot.key()) == nullptr;
+      const Slot* const own = shard.find(owner, slot.hash, slot.key());
+      is_locked = (slot.is_granted() && conflicts(slot.mode, mode)) || own == nullptr ||
+                  !conflicts(slot.wanted(), own->mode);
     });
   }
   return is_locked;

@@ -60,8 +60,10 @@ class LockStressTest : public testing::Test {
   };
   using HeldKeys = std::array<std::optional<Held>, kKeys>;
 
+  // All keys are of one space.
   static std::string name(int key) { return "row " + std::to_string(key); }
 
+  void run_all();
   void run_transactions(std::uint64_t seed, LockOwner& owner);
   // False if the transaction must end.
   bool lock_one(std::mt19937_64& random, LockOwner& owner, HeldKeys& held);
@@ -75,6 +77,7 @@ class LockStressTest : public testing::Test {
 
   LockManager manager_{LockManager::Options{.shards = 4}};
   std::array<Witness, kKeys> witnesses_;
+  bool escalates_ = false;
 };
 
 bool LockStressTest::lock_one(std::mt19937_64& random, LockOwner& owner, HeldKeys& held) {
@@ -92,8 +95,9 @@ bool LockStressTest::lock_one(std::mt19937_64& random, LockOwner& owner, HeldKey
     if (status.is(ErrorCode::kInterrupted)) manager_.clear_interrupt(owner);
     return false;
   }
-  EXPECT_EQ(is_new, !held[key].has_value());
-  if (is_new) {
+  // A range has keys that were not asked for.
+  EXPECT_TRUE(escalates_ || is_new == !held[key].has_value());
+  if (!held[key]) {
     witnesses_[key].enter(mode, false);
     held[key] = Held{mode, false};
   } else if (mode > held[key]->mode) {
@@ -108,6 +112,7 @@ void LockStressTest::run_transactions(std::uint64_t seed, LockOwner& owner) {
   std::mt19937_64 random(seed);
   HeldKeys held;
   for (int i = 0; i < kTransactions; ++i) {
+    if (escalates_) owner.set_most_keys(1 + random() % 3);
     for (auto steps = 1 + random() % 5; steps > 0 && lock_one(random, owner, held); --steps) {
       const int key = static_cast<int>(random() % kKeys);
       if (held[key] && random() % 4 == 0) {
@@ -123,7 +128,7 @@ void LockStressTest::run_transactions(std::uint64_t seed, LockOwner& owner) {
   }
 }
 
-TEST_F(LockStressTest, ConflictingLocksAreNeverHeldAtOnceAndEveryWaitEnds) {
+void LockStressTest::run_all() {
   const std::uint64_t seed = test::test_seed();
   std::cout << "BASALT_TEST_SEED=" << seed << std::endl;
   std::vector<std::unique_ptr<LockOwner>> owners;
@@ -145,7 +150,15 @@ TEST_F(LockStressTest, ConflictingLocksAreNeverHeldAtOnceAndEveryWaitEnds) {
   is_over = true;
   meddler.join();
   EXPECT_TRUE(manager_.snapshot().empty());
+  EXPECT_TRUE(manager_.range_snapshot().empty());
   EXPECT_GT(manager_.deadlock_count(), 0u);
+}
+
+TEST_F(LockStressTest, ConflictingLocksAreNeverHeldAtOnceAndEveryWaitEnds) { run_all(); }
+
+TEST_F(LockStressTest, NorAreConflictingRangesThatLocksBecome) {
+  escalates_ = true;
+  run_all();
 }
 
 TEST_F(LockStressTest, AStreamOfSharedLocksDoesNotStarveAnExclusiveRequest) {

@@ -254,6 +254,19 @@ TEST_F(RangeLockTest, WhoWaitsForAnotherKeepsLocksSingle) {
   EXPECT_EQ(manager_.lock(a_, key(1), kS, kNoWait).code(), ErrorCode::kLockTimeout);
 }
 
+TEST_F(RangeLockTest, WhoWaitsBehindAWeakerLockOfTheOwnerKeepsLocksSingle) {
+  ASSERT_TRUE(manager_.lock(a_, key(1), kS, kNoWait).is_ok());
+  auto exclusive = test::wait_in_thread(manager_, b_, key(1), kX);
+  auto shared = test::wait_in_thread(manager_, c_, key(1), kS);
+  a_.set_most_keys(2);
+  for (const int i : {0, 2}) ASSERT_TRUE(manager_.lock(a_, key(i), kX, kNoWait).is_ok());
+  manager_.interrupt(b_);
+  EXPECT_EQ(exclusive.get(), ErrorCode::kInterrupted);
+  EXPECT_EQ(shared.get(), ErrorCode::kOk);
+  EXPECT_FALSE(manager_.holds(a_, key(1), kX));
+  manager_.clear_interrupt(b_);
+}
+
 TEST_F(RangeLockTest, AKeyOfAnothersRangeKeepsLocksSingle) {
   for (const LockMode mode : {kS, kX}) {
     b_.set_most_keys(1);
