@@ -49,6 +49,8 @@ class Rewriting(TemporaryFolder):
     def test_the_table_of_positions_is_named_after_our_engine(self) -> None:
         self.assertEqual(self.rewriter.text(b"DROP TABLE mysql.gtid_slave_pos_InnoDB;"),
                          b"DROP TABLE mysql.gtid_slave_pos_ROCKSDB;")
+        self.assertEqual(self.rewriter.text(b"gtid_slave_pos_innodb\tInnoDB"),
+                         b"gtid_slave_pos_rocksdb\tROCKSDB")
 
     def test_text_in_any_character_set_passes(self) -> None:
         self.assertEqual(self.rewriter.text(b"\xe4\xff engine=innodb"), b"\xe4\xff engine=ROCKSDB")

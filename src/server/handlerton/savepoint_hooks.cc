@@ -29,7 +29,10 @@ int savepoint_rollback(handlerton*, THD* thd, void* area) noexcept {
 }
 
 int savepoint_release(handlerton*, THD* thd, void* area) noexcept {
-  return to_handler_error(Session::of(thd).transaction().release_savepoint(load_area(area)), thd);
+  txn::Transaction& transaction = Session::of(thd).transaction();
+  // The server knows savepoints of a prepared transaction by name, which has none any more.
+  if (transaction.state() != txn::Transaction::State::kActive) return 0;
+  return to_handler_error(transaction.release_savepoint(load_area(area)), thd);
 }
 
 // Row locks outlive the savepoint, and only the metadata lock keeps the table from changing

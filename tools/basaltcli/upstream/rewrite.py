@@ -23,8 +23,12 @@ _SETTINGS = re.compile(
     rb"innodb(?=([-_])(?:lock\1wait\1timeout|deadlock\1detect|snapshot\1isolation)\b)",
     re.IGNORECASE)
 # A name that the server makes of an engine's.
-_POSITION_TABLE = re.compile(rb"(gtid_slave_pos_)innodb\b", re.IGNORECASE)
+_POSITION_TABLE = re.compile(rb"(gtid_slave_pos_)(innodb)\b", re.IGNORECASE)
 _COMBINATION_VARIABLE = re.compile(rb"\$MTR_COMBINATION_INNODB\b")
+
+
+def _named_after_us(match: re.Match[bytes]) -> bytes:
+    return match[1] + (ENGINE.lower() if match[2].islower() else ENGINE).encode()
 
 
 class Rewriter:
@@ -40,7 +44,7 @@ class Rewriter:
         """A test, an included file or an expected result."""
         text = _SETTINGS.sub(b"rocksdb", text)
         text = _COMBINATION_VARIABLE.sub(b"$MTR_COMBINATION_" + COMBINATION.upper().encode(), text)
-        text = _POSITION_TABLE.sub(rb"\1" + ENGINE.encode(), text)
+        text = _POSITION_TABLE.sub(_named_after_us, text)
         return self._name.sub(ENGINE.encode(), text)
 
     def combinations(self, text: str) -> str:
