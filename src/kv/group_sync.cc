@@ -26,6 +26,8 @@ Status GroupSync::run(std::unique_lock<std::mutex>& guard) {
     last_failed_ = number;
     failure_ = status.clone();
   }
+  // Without the lock: those who wake would only wait for it.
+  guard.unlock();
   ended_[number % 2].notify_all();
   ended_[(number + 1) % 2].notify_one();
   return status;
