@@ -3,6 +3,14 @@
 #include "base/log.h"
 
 namespace basalt::engine {
+namespace {
+
+// Whether the name is one that the server makes for the time of a statement: "database/#sql...".
+bool is_servers_own(std::string_view name) {
+  return name.substr(name.rfind('/') + 1).starts_with("#sql");
+}
+
+}  // namespace
 
 Result<std::unique_ptr<Engine>> Engine::start(const EngineOptions& options,
                                               lock::WaitObserver* observer,
@@ -103,9 +111,19 @@ std::shared_ptr<stats::TableStatistics> Engine::statistics(
   return shared_table(definition).statistics;
 }
 
+// Snapshots that are open now do not have the table.
+void Engine::note_new_table(const catalog::TablePointer& definition) {
+  const std::lock_guard guard(mutex_);
+  shared_table(definition).state->exists_since = database_->newest_sequence();
+}
+
 Status Engine::create_table(catalog::TableDefinition definition,
                             std::uint64_t auto_increment_start) {
-  return catalog_->create(std::move(definition), auto_increment_start).take_status();
+  Result<catalog::TablePointer> created =
+      catalog_->create(std::move(definition), auto_increment_start);
+  if (!created.is_ok()) return created.take_status();
+  note_new_table(created.value());
+  return Status::ok();
 }
 
 Status Engine::drop_table(std::string_view name) {
@@ -120,7 +138,11 @@ Status Engine::drop_table(std::string_view name) {
 }
 
 Status Engine::rename_table(std::string_view from, std::string_view to) {
-  return catalog_->rename(from, to);
+  BASALT_TRY(catalog_->rename(from, to));
+  // A table that was filled under a name of the server's own appears only now.
+  const catalog::TablePointer renamed = catalog_->find(to);
+  if (renamed != nullptr && is_servers_own(from)) note_new_table(renamed);
+  return Status::ok();
 }
 
 Status Engine::truncate_table(std::string_view name) {
@@ -130,6 +152,7 @@ Status Engine::truncate_table(std::string_view name) {
     const std::lock_guard guard(mutex_);
     shared_tables_.erase(emptied.value()->id);
   }
+  note_new_table(emptied.value());
   worker_->wake();
   return Status::ok();
 }

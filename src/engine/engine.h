@@ -67,6 +67,7 @@ class Engine {
  private:
   Engine() = default;
   SharedTable& shared_table(const catalog::TablePointer& definition);
+  void note_new_table(const catalog::TablePointer& definition);
 
   std::unique_ptr<kv::Database> database_;
   std::unique_ptr<catalog::Catalog> catalog_;

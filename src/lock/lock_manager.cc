@@ -204,6 +204,16 @@ bool LockManager::holds(const LockOwner& owner, std::string_view key, LockMode a
   return table_->ranges.covers(owner, key, at_least);
 }
 
+bool LockManager::holds_in_space(const LockOwner& owner, std::uint32_t space) const {
+  for (const Slot* slot = owner.newest_held_; slot != nullptr; slot = slot->owner_next) {
+    if (space_of(slot->key()) == space) return true;
+  }
+  return std::any_of(owner.ranges_.begin(), owner.ranges_.end(),
+                     [&](const auto& holding) { return holding->space == space; });
+}
+
+void LockManager::release_gaps(LockOwner& owner) { table_->ranges.clear_gaps(owner); }
+
 void LockManager::unlock(LockOwner& owner, std::string_view key) {
   // A lock of the key that is left beside a range keeps those out who wait behind it; they know
   // nothing of the range.

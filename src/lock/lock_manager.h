@@ -110,6 +110,13 @@ class LockManager {
   // Whether the owner holds `at_least` that mode on the key.
   bool holds(const LockOwner& owner, std::string_view key, LockMode at_least) const;
 
+  // Whether the owner has locked a key or a range of the space. The owner's thread, or while no
+  // thread uses the owner. Linear in its locks.
+  bool holds_in_space(const LockOwner& owner, std::uint32_t space) const;
+
+  // Gives up the owner's gap locks, and keeps its locks on keys.
+  void release_gaps(LockOwner& owner);
+
   // Gives up one lock, in whatever mode it is held. It must be held. A key that escalation has made
   // part of a range stays locked.
   void unlock(LockOwner& owner, std::string_view key);

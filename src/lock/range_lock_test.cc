@@ -164,6 +164,25 @@ TEST_F(RangeLockTest, RangesAreReported) {
   insert.get();
 }
 
+TEST_F(RangeLockTest, GapsCanBeGivenUpWhileKeysStayLocked) {
+  manager_.lock_gap(a_, key(10), key(20));
+  ASSERT_TRUE(manager_.lock(a_, key(15), kX, kNoWait).is_ok());
+  auto insert = waiting_insert(b_, key(12));
+  manager_.release_gaps(a_);
+  EXPECT_EQ(insert.get(), ErrorCode::kOk);
+  EXPECT_TRUE(manager_.holds(a_, key(15), kX));
+}
+
+TEST_F(RangeLockTest, AnOwnerHoldsSomethingInASpaceIfItHasLockedAKeyOrARangeThere) {
+  const std::uint32_t space = 0x69647831;  // "idx1"
+  EXPECT_FALSE(manager_.holds_in_space(a_, space));
+  ASSERT_TRUE(manager_.lock(a_, key(1), kS, kNoWait).is_ok());
+  EXPECT_TRUE(manager_.holds_in_space(a_, space));
+  EXPECT_FALSE(manager_.holds_in_space(a_, space + 1));
+  manager_.lock_gap(b_, key(1), key(2));
+  EXPECT_TRUE(manager_.holds_in_space(b_, space));
+}
+
 // ---- escalation
 
 TEST_F(RangeLockTest, ManyKeysBecomeARangeThatLocksAsTheyDid) {

@@ -1,4 +1,6 @@
 #pragma once
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,6 +22,9 @@ struct TableState {
 
   Counter auto_increment;
   Counter hidden_row_id;
+  // A snapshot older than this sequence number lacks rows that the table has had from its beginning:
+  // those that were copied into it, under another name.
+  std::atomic<std::uint64_t> exists_since = 0;
 };
 
 // An open table: its definition, bound to the record layout of the server's table share.

@@ -409,6 +409,7 @@ Status Transaction::prepare(const std::string& name, kv::Durability durability,
   }
   name_ = name;
   state_ = State::kPrepared;
+  if (keeps_guards) manager_.locks().release_gaps(owner_);
   BASALT_FAILPOINT("txn.prepare.before_sync");
   if (durability == kv::Durability::kSynced) BASALT_TRY(manager_.database().sync_log());
   BASALT_FAILPOINT("txn.prepare.after_write");

@@ -78,6 +78,10 @@ class Transaction {
   // Whether the committed value of a key that is locked is another one than in the transaction's
   // snapshot; false without a snapshot. A value that was changed and changed back is the same.
   Status is_newer_than_snapshot(kv::FamilyId family, std::string_view key, bool& is_newer);
+  // Whether consistent reads see the database as it was before `sequence`.
+  bool is_snapshot_older_than(std::uint64_t sequence) const {
+    return transaction_snapshot_ != nullptr && transaction_snapshot_->sequence() < sequence;
+  }
   // Opens the transaction's snapshot now. REPEATABLE READ only.
   void open_snapshot();
 
@@ -170,7 +174,8 @@ class Transaction {
   // ---- the end
 
   // Writes the changes to the log under `name`, undecided. Names are unique among prepared ones.
-  // `keeps_guards`: others may use the engine before the transaction is decided after a restart.
+  // `keeps_guards`: others may use the engine before the transaction is decided after a restart. Its
+  // gap locks are given up then: nothing will be read any more.
   // After an error it is either prepared, then not durably, or active: to be rolled back.
   Status prepare(const std::string& name, kv::Durability durability, bool keeps_guards = false);
   // Gives a prepared transaction its place in the commit order: it will be committed, whatever

@@ -4,6 +4,8 @@
 #include <rocksdb/utilities/transaction_db.h>
 #include <rocksdb/write_batch.h>
 
+#include <algorithm>
+
 #include "kv/rocksdb_access.h"
 #include "kv/status_conversion.h"
 
@@ -98,6 +100,23 @@ std::vector<std::string> TransactionManager::prepared_names() const {
   std::vector<std::string> names;
   for (const auto& [name, transaction] : prepared_) names.push_back(name);
   return names;
+}
+
+bool TransactionManager::is_held_by_prepared(std::span<const std::uint32_t> indexes) {
+  const auto holds = [&](Transaction& transaction) {
+    return std::any_of(indexes.begin(), indexes.end(), [&](std::uint32_t index) {
+      return locks_.holds_in_space(transaction.lock_owner(), index);
+    });
+  };
+  {
+    const std::lock_guard guard(decided_mutex_);
+    for (const Decided& decided : decided_) {
+      if (holds(*decided.transaction)) return true;
+    }
+  }
+  const std::lock_guard guard(mutex_);
+  return std::any_of(prepared_.begin(), prepared_.end(),
+                     [&](const auto& prepared) { return holds(*prepared.second); });
 }
 
 std::unique_ptr<Transaction> TransactionManager::take_prepared(const std::string& name) {

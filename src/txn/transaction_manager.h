@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,9 @@ class TransactionManager {
   void detach_prepared(std::unique_ptr<Transaction> transaction);
   // The names of the prepared transactions that no session holds.
   std::vector<std::string> prepared_names() const;
+  // Whether a prepared transaction that no session holds has locked anything in one of the indexes:
+  // no metadata lock keeps the table from being dropped then.
+  bool is_held_by_prepared(std::span<const std::uint32_t> indexes);
   // `found` is false if there is no such prepared transaction.
   Status commit_prepared(const std::string& name, bool& found);
   Status rollback_prepared(const std::string& name, bool& found);

@@ -126,6 +126,15 @@ void RangeTable::take_back(LockOwner& owner, RangeMode mode, std::uint32_t space
   grant_unblocked(shard);
 }
 
+void RangeTable::clear_gaps(LockOwner& owner) {
+  for (auto& holding : owner.ranges_) {
+    Shard& shard = shard_of(holding->space);
+    const std::lock_guard latch(shard.latch);
+    holding->of(RangeMode::kGap).clear();
+    grant_unblocked(shard);
+  }
+}
+
 void RangeTable::remove_all(LockOwner& owner) {
   for (auto& holding : owner.ranges_) {
     Shard& shard = shard_of(holding->space);

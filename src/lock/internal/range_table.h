@@ -57,6 +57,8 @@ class RangeTable {
   IntervalSet ranges_of(const LockOwner& owner, RangeMode mode, std::uint32_t space) const;
   // Takes back what was added since ranges_of() gave `before`.
   void take_back(LockOwner& owner, RangeMode mode, std::uint32_t space, IntervalSet before);
+  // Takes the owner's kGap ranges out and grants what that makes possible.
+  void clear_gaps(LockOwner& owner);
   // Takes all ranges of the owner out and grants what that makes possible.
   void remove_all(LockOwner& owner);
   // Whether a range of the owner itself stands for its lock on the key, `at_least` in that mode.

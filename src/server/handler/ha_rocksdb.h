@@ -168,6 +168,8 @@ class ha_rocksdb final : public handler {
     return own_transaction_ ? *own_transaction_ : session_->transaction();
   }
   lock::WaitPolicy wait_policy() const;
+  // What keeps the statement from using the table: 0 or an error.
+  int refuse_statement(THD* thd);
   // Whether reads that lock also lock the gaps between rows.
   bool locks_gaps() const;
   bool reads_semi_consistently() const;

@@ -1,6 +1,7 @@
 #include "base/log.h"
 #include "server/convert/error_mapping.h"
 #include "server/handler/ha_rocksdb.h"
+#include "server/handler/prepared_changes.h"
 #include "server/plugin.h"
 #include "server/mariadb.h"
 
@@ -21,6 +22,10 @@ int ha_rocksdb::rename_table(const char* from, const char* to) noexcept {
 }
 
 int ha_rocksdb::truncate() noexcept {
+  if (table_share->tmp_table == NO_TMP_TABLE) {
+    const int error = refuse_if_held_by_prepared(ha_thd(), opened().definition());
+    if (error != 0) return error;
+  }
   Status status = the_engine().truncate_table(share_->translation.definition.name);
   if (!status.is_ok()) return report(std::move(status));
   lock_shared_ha_data();

@@ -1,4 +1,5 @@
 #include "server/handler/ha_rocksdb.h"
+#include "server/handler/prepared_changes.h"
 #include "server/plugin.h"
 #include "server/mariadb.h"
 
@@ -41,6 +42,13 @@ bool is_administrative(THD* thd) {
     default:
       return false;
   }
+}
+
+// Statements that put a copy into the place of the table.
+bool rebuilds_table(THD* thd) {
+  const int command = thd_sql_command(thd);
+  return command == SQLCOM_ALTER_TABLE || command == SQLCOM_CREATE_INDEX ||
+         command == SQLCOM_DROP_INDEX;
 }
 
 bool is_multi_statement(THD* thd) {
@@ -105,7 +113,7 @@ int ha_rocksdb::external_lock(THD* thd, int type) noexcept {
   if (writes_rows_) row_lock_ = lock::LockMode::kExclusive;
   if (is_sequence()) row_lock_.reset();
   reads_whole_rows_ = writes_rows_ && (needs_whole_rows(thd, *table) || is_sequence());
-  return 0;
+  return refuse_statement(thd);
 }
 
 int ha_rocksdb::start_stmt(THD* thd, thr_lock_type type) noexcept {
@@ -114,6 +122,16 @@ int ha_rocksdb::start_stmt(THD* thd, thr_lock_type type) noexcept {
   writes_rows_ = row_lock_ == lock::LockMode::kExclusive;
   if (is_sequence()) row_lock_.reset();
   reads_whole_rows_ = writes_rows_ && (needs_whole_rows(thd, *table) || is_sequence());
+  return refuse_statement(thd);
+}
+
+int ha_rocksdb::refuse_statement(THD* thd) {
+  if (is_sequence() || table_share->tmp_table != NO_TMP_TABLE) return 0;
+  if (rebuilds_table(thd)) return refuse_if_held_by_prepared(thd, opened().definition());
+  const bool reads_snapshot = !row_lock_ && !is_administrative(thd);
+  if (reads_snapshot && transaction().is_snapshot_older_than(opened().state().exists_since)) {
+    return HA_ERR_TABLE_DEF_CHANGED;
+  }
   return 0;
 }
 

@@ -4,6 +4,7 @@
 #include "server/convert/error_mapping.h"
 #include "server/convert/table_layout.h"
 #include "server/handler/ha_rocksdb.h"
+#include "server/handler/prepared_changes.h"
 #include "server/handlerton/hooks.h"
 #include "server/plugin.h"
 #include "server/mariadb.h"
@@ -17,9 +18,22 @@ handler* create_handler(handlerton* hton, TABLE_SHARE* share, MEM_ROOT* memory) 
   return new (memory) ha_rocksdb(hton, share);
 }
 
+bool is_temporary(const std::string& name) {
+  const auto slash = name.rfind('/');
+  const std::string_view base =
+      slash == std::string::npos ? name : std::string_view(name).substr(slash + 1);
+  return base.starts_with(kTemporaryPrefix);
+}
+
 // Called for tables of any engine whose definition file is missing: absence is not an error.
 int drop_table(handlerton*, const char* path) noexcept {
-  const Status status = the_engine().drop_table(table_name_of(path));
+  const std::string name(table_name_of(path));
+  const catalog::TablePointer table = the_engine().catalog().find(name);
+  if (table != nullptr && !is_temporary(name)) {
+    const int error = refuse_if_held_by_prepared(current_thd, *table);
+    if (error != 0) return error;
+  }
+  const Status status = the_engine().drop_table(name);
   if (status.is(ErrorCode::kTableNotFound)) return ENOENT;
   if (!status.is_ok()) log_message(LogLevel::kError, "DROP TABLE: " + status.message());
   report_failure("the table cannot be dropped", status);
@@ -39,13 +53,6 @@ void drop_database(handlerton*, char* path) noexcept {
   std::string prefix(table_name_of(path));
   if (!prefix.ends_with('/')) prefix.push_back('/');
   drop_tables_with_prefix(prefix);
-}
-
-bool is_temporary(const std::string& name) {
-  const auto slash = name.rfind('/');
-  const std::string_view base =
-      slash == std::string::npos ? name : std::string_view(name).substr(slash + 1);
-  return base.starts_with(kTemporaryPrefix);
 }
 
 // From here on the server asks for no half-done DDL any more: temporary tables of the last run
