@@ -22,8 +22,8 @@ struct TableState {
 
   Counter auto_increment;
   Counter hidden_row_id;
-  // A snapshot older than this sequence number lacks rows that the table has had from its beginning:
-  // those that were copied into it, under another name.
+  // A snapshot older than this sequence number lacks rows that the table has had from its
+  // beginning: those that were copied into it, under another name.
   std::atomic<std::uint64_t> exists_since = 0;
 };
 

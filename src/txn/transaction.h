@@ -174,8 +174,8 @@ class Transaction {
   // ---- the end
 
   // Writes the changes to the log under `name`, undecided. Names are unique among prepared ones.
-  // `keeps_guards`: others may use the engine before the transaction is decided after a restart. Its
-  // gap locks are given up then: nothing will be read any more.
+  // `keeps_guards`: others may use the engine before the transaction is decided after a restart.
+  // Its gap locks are given up then: nothing will be read any more.
   // After an error it is either prepared, then not durably, or active: to be rolled back.
   Status prepare(const std::string& name, kv::Durability durability, bool keeps_guards = false);
   // Gives a prepared transaction its place in the commit order: it will be committed, whatever
