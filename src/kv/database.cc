@@ -7,6 +7,9 @@
 #include <rocksdb/utilities/checkpoint.h>
 #include <rocksdb/utilities/transaction_db.h>
 
+#include <chrono>
+#include <thread>
+
 #include "base/assert.h"
 #include "base/bytes.h"
 #include "base/log.h"
@@ -255,6 +258,8 @@ Status Database::write(const WriteBatch& batch, Durability durability) {
 
 Status Database::resume() {
   const std::lock_guard guard(resume_mutex_);
+  // A compaction that failed for the same cause is tried again.
+  health_->note_compaction_success();
   BASALT_TRY(files_->repair_logs());
   BASALT_TRY(from_rocksdb(db_->Resume()));
   // A record that changes nothing, on its way through log and disk.
@@ -268,7 +273,14 @@ Status Database::resume() {
 
 Status Database::sync_once() {
   BASALT_TRY(health_->check_not_read_only());
-  return from_rocksdb(db_->FlushWAL(true));
+  Status status = from_rocksdb(db_->FlushWAL(true));
+  if (status.is_ok()) return status;
+  // It may only have met the error of a write, which names the file and is about to be known.
+  for (int i = 0; i < 20 && health_->access() != Access::kReadOnly; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  BASALT_TRY(health_->check_not_read_only());
+  return status;
 }
 
 Status Database::flush() {
