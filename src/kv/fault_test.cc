@@ -1,3 +1,5 @@
+#include <rocksdb/utilities/transaction_db.h>
+
 #include <chrono>
 #include <cstdlib>
 #include <future>
@@ -267,6 +269,49 @@ TEST_F(FaultTest, AResumeDoesNotWaitForAFlushThatWasToBeginWhenAWriteFailed) {
   resuming.join();
   EXPECT_EQ(read("a"), "1");
   EXPECT_EQ(read("failed"), "(none)");
+}
+
+TEST_F(FaultTest, AResumeBeginsANewLogAlsoIfAFlushHasFailedBeside) {
+  must(put("a", "1"));
+  files_->set({{.operation = Operation::kAppend, .part = ".sst", .delay_ms = 500},
+               {.operation = Operation::kAppend, .part = ".log", .skipped = 1}});
+  std::thread flushing([&] { EXPECT_FALSE(database_->flush().is_ok()); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  // The first record of the log that the flush has begun; or the next.
+  for (int i = 0; i < 3; ++i) put("failed", "2").ignore("one of them fails");
+  flushing.join();
+  files_->heal();
+  ASSERT_TRUE(succeeds(resume()));
+  EXPECT_TRUE(succeeds(put("later", "3")));
+  crash();
+  EXPECT_EQ(read("a"), "1");
+  EXPECT_EQ(read("later"), "3");
+}
+
+TEST_F(FaultTest, ASyncThatMeetsALogThatHasFailedDoesNotForbidAResume) {
+  must(put("a", "1"));
+  files_->set({.operation = Operation::kAppend, .part = ".log"});
+  EXPECT_FALSE(put("failed", "2").is_ok());
+  // As of a thread that has asked health() before.
+  EXPECT_FALSE(database_->rocksdb().SyncWAL().ok());
+  EXPECT_FALSE(database_->health().is_final()) << database_->health().cause();
+  files_->heal();
+  ASSERT_TRUE(succeeds(resume()));
+  EXPECT_TRUE(succeeds(put("later", "3")));
+}
+
+TEST_F(FaultTest, ALogWithoutRecordsWhoseSyncFailedIsNotUsedAfterAResume) {
+  must(put("a", "1"));
+  must(database_->flush());
+  files_->set({.operation = Operation::kSync, .part = ".log"});
+  EXPECT_FALSE(database_->sync_log().is_ok());
+  EXPECT_TRUE(is_read_only());
+  files_->heal();
+  ASSERT_TRUE(succeeds(resume()));
+  EXPECT_TRUE(succeeds(put("later", "3")));
+  crash();
+  EXPECT_EQ(read("a"), "1");
+  EXPECT_EQ(read("later"), "3");
 }
 
 TEST_F(FaultTest, ACompactionThatFailsLeavesTheDatabaseWritableAndIsTriedAgain) {
