@@ -39,6 +39,11 @@ int ha_rocksdb::refuse_if_read_only(THD* thd, int lock_type) {
 int ha_rocksdb::write_row(const uchar* record) noexcept {
   if (table->next_number_field != nullptr && record == table->record[0]) {
     const int error = update_auto_increment();
+    if (error == HA_ERR_AUTOINC_READ_FAILED) {
+      // Not for want of values, if the counter's mark could not be stored.
+      Status status = the_engine().database().health().check_not_read_only();
+      if (!status.is_ok()) return report(std::move(status));
+    }
     if (error != 0) return error;
   }
   Status status = writer_->insert(transaction(), record);
