@@ -279,6 +279,7 @@ class Generator:
                f"ORDER BY id{' DESC' if backward else ''}")
 
         def run() -> Expected:
+            statement.scan()
             rows = sort_rows(table, [row for row in statement.rows.values() if row[0] >= first],
                              [("id", backward)])
             try:
@@ -335,8 +336,10 @@ class Generator:
     def _lock(self, statement: Statement, selection: Selection, exclusive: bool) -> list[Row]:
         """The rows of a locking read, locked, with what else it may lock on its way."""
         table = selection.table
+        if not selection.is_point():
+            statement.scan()
         rows = selection.rows(statement.rows)
-        # For a row that is not there the lock is tried, then given back.
+        # For a row that is not there the lock is tried; below REPEATABLE READ it is given back.
         statement.may_lock((statement.row_lock(key) for key in points(selection)
                             if key not in statement.rows), exclusive)
         passed = [] if selection.is_point() else self._passed(statement, selection)

@@ -4,6 +4,10 @@ Locks. A statement that meets another transaction's lock fails at once (lock wai
 model keeps two sets of locks per transaction: those it certainly holds, and those it may hold,
 because what a range scan locks on its way depends on the plan. A certain conflict predicts the
 error; a possible one makes the outcome unknown, and such a statement is not run.
+
+Gaps. Which ranges a scan closes for inserts depends on the plan, too. The model knows per table only
+whether a transaction may have inserted keys and whether it may have closed ranges; a scan that may
+meet the former, or an insert that may meet the latter, is not run. tests/isolation has those.
 """
 
 from __future__ import annotations
@@ -171,6 +175,21 @@ class Statement:
     def row_lock(self, key: Weight) -> LockKey:
         return (self.table.name, "row", key)
 
+    def scan(self) -> None:
+        """A locking read of more than a key waits for inserts, and closes what it looks over."""
+        self._meet_others("inserted keys")
+        if self.transaction.is_repeatable:
+            self._possible[(self.table.name, "closed ranges", ())] = True
+
+    def _put_keys(self) -> None:
+        """Keys that an index did not have wait for closed ranges."""
+        self._meet_others("closed ranges")
+        self._possible[(self.table.name, "inserted keys", ())] = True
+
+    def _meet_others(self, what: str) -> None:
+        if self._is_held((self.table.name, what, ()), exclusive=True, only_certain=False):
+            raise Unknown
+
     def _is_held(self, key: LockKey, exclusive: bool, only_certain: bool) -> bool:
         """Whether another transaction holds a lock in the way."""
         if self._has_succeeded:
@@ -184,6 +203,7 @@ class Statement:
     # ---- rows
 
     def insert(self, row: Row) -> None:
+        self._put_keys()
         key = self.table.key(row)
         if self.table.primary is not None:
             self.lock([self.row_lock(key)])
@@ -206,6 +226,7 @@ class Statement:
         """False when the row stays as it is: then the server does not call the engine."""
         if old == new:
             return False
+        self._put_keys()
         old_key, new_key = self.table.key(old), self.table.key(new)
         self.lock([self.row_lock(old_key)])
         if old_key != new_key:

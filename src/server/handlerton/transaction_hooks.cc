@@ -63,12 +63,10 @@ int commit(handlerton*, THD* thd, bool all) noexcept {
   return end_failed_commit(thd, *session, status);
 }
 
-// Whether the thread has given up the lock that keeps BACKUP and FLUSH TABLES WITH READ LOCK out,
-// as parallel replication does while a transaction waits for earlier ones, and must take it again
+// Whether the thread may give up the lock that keeps BACKUP and FLUSH TABLES WITH READ LOCK out, as
+// parallel replication does while a transaction waits for earlier ones, and have to take it again
 // before it can commit: who has the lock then would read without the transaction.
-bool may_be_kept_from_committing(const THD* thd) {
-  return thd->backup_commit_lock != nullptr && thd->backup_commit_lock->ticket == nullptr;
-}
+bool may_be_kept_from_committing(const THD* thd) { return thd->rgi_slave != nullptr; }
 
 // Runs in the group leader's thread under the server's commit order mutex, for participants
 // that did not write as well. Only takes a place in the order: commit() runs in the session's
