@@ -5,9 +5,9 @@ model keeps two sets of locks per transaction: those it certainly holds, and tho
 because what a range scan locks on its way depends on the plan. A certain conflict predicts the
 error; a possible one makes the outcome unknown, and such a statement is not run.
 
-Gaps. Which ranges a scan closes for inserts depends on the plan, too. The model knows per table only
-whether a transaction may have inserted keys and whether it may have closed ranges; a scan that may
-meet the former, or an insert that may meet the latter, is not run. tests/isolation has those.
+Gaps. Which ranges a scan closes for inserts depends on the plan, too. The model knows per table
+only whether a transaction may have inserted keys and whether it may have closed ranges; a scan that
+may meet the former, or an insert that may meet the latter, is not run. tests/isolation has those.
 """
 
 from __future__ import annotations
