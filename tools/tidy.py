@@ -22,6 +22,8 @@ _LONG_LINES = {".md", ".test", ".inc", ".opt", ".svg", ".html", ".json", ".csv"}
 # Written by other programs, byte for byte.
 _UNCHECKED = {".result", ".reject", ".rdiff", ".lock", ".png", ".svg", ".gz", ".zst", ".sst"}
 _LINK = re.compile(r"(?<!\!)\[[^\]\[]*\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)|\!\[[^\]]*\]\(([^)\s]+)\)")
+# What git leaves in a file where it could not merge.
+_CONFLICT = re.compile(r"(<{7}|>{7}) |={7}$")
 _FENCE = re.compile(r"^\s*(```|~~~)")
 
 
@@ -67,6 +69,8 @@ def _text_problems(path: Path, text: str) -> Iterator[str]:
             yield f"{number}: carriage return"
         elif line.endswith((" ", "\t")):
             yield f"{number}: space at the end of the line"
+        if _CONFLICT.match(line):
+            yield f"{number}: mark of a merge conflict"
         if len(line) > LINE_MAX and path.suffix not in _LONG_LINES:
             yield f"{number}: {len(line)} characters, at most {LINE_MAX}"
     if text and not text.endswith("\n"):

@@ -36,6 +36,11 @@ class Findings(unittest.TestCase):
                           "a.cc:2: 101 characters, at most 100",
                           "a.cc: empty line at the end"])
 
+    def test_merge_conflicts(self) -> None:
+        text = "<" * 7 + " HEAD\nint a;\n" + "=" * 7 + "\nint b;\n" + ">" * 7 + " other\n"
+        self.assertEqual(self.found("a.cc", text),
+                         [f"a.cc:{line}: mark of a merge conflict" for line in (1, 3, 5)])
+
     def test_no_newline_at_the_end(self) -> None:
         self.assertEqual(self.found("a.py", "pass"), ["a.py: no newline at the end"])
 
