@@ -8,59 +8,6 @@
 namespace basalt::server {
 namespace {
 
-int show_newest_id(THD*, st_mysql_show_var* variable, void* buffer, system_status_var*,
-                   enum_var_type) {
-  auto* const value = static_cast<unsigned long long*>(buffer);
-  *value = g_plugin == nullptr ? 0 : the_engine().catalog().newest_id();
-  variable->type = SHOW_ULONGLONG;
-  variable->value = buffer;
-  return 0;
-}
-
-template <std::uint64_t (lock::LockManager::*counter)() const>
-int show_lock_counter(THD*, st_mysql_show_var* variable, void* buffer, system_status_var*,
-                      enum_var_type) {
-  auto* const value = static_cast<unsigned long long*>(buffer);
-  *value = g_plugin == nullptr ? 0 : (the_engine().locks().*counter)();
-  variable->type = SHOW_ULONGLONG;
-  variable->value = buffer;
-  return 0;
-}
-
-int show_log_syncs(THD*, st_mysql_show_var* variable, void* buffer, system_status_var*,
-                   enum_var_type) {
-  auto* const value = static_cast<unsigned long long*>(buffer);
-  *value = g_plugin == nullptr ? 0 : the_engine().database().log_sync_count();
-  variable->type = SHOW_ULONGLONG;
-  variable->value = buffer;
-  return 0;
-}
-
-std::optional<txn::BinlogPosition> newest_position() {
-  if (g_plugin == nullptr) return std::nullopt;
-  return the_engine().transactions().binlog_positions().newest();
-}
-
-int show_binlog_file(THD*, st_mysql_show_var* variable, void* buffer, system_status_var*,
-                     enum_var_type) {
-  const std::optional<txn::BinlogPosition> position = newest_position();
-  const std::string_view file = position ? std::string_view(position->file) : std::string_view();
-  auto* const text = static_cast<char*>(buffer);
-  text[file.copy(text, SHOW_VAR_FUNC_BUFF_SIZE - 1)] = '\0';
-  variable->type = SHOW_CHAR;
-  variable->value = text;
-  return 0;
-}
-
-int show_binlog_position(THD*, st_mysql_show_var* variable, void* buffer, system_status_var*,
-                         enum_var_type) {
-  const std::optional<txn::BinlogPosition> position = newest_position();
-  *static_cast<unsigned long long*>(buffer) = position ? position->offset : 0;
-  variable->type = SHOW_ULONGLONG;
-  variable->value = buffer;
-  return 0;
-}
-
 int show_number(st_mysql_show_var* variable, void* buffer, unsigned long long number) {
   *static_cast<unsigned long long*>(buffer) = number;
   variable->type = SHOW_ULONGLONG;
@@ -74,6 +21,42 @@ int show_text(st_mysql_show_var* variable, void* buffer, std::string_view text) 
   variable->type = SHOW_CHAR;
   variable->value = target;
   return 0;
+}
+
+int show_newest_id(THD*, st_mysql_show_var* variable, void* buffer, system_status_var*,
+                   enum_var_type) {
+  return show_number(variable, buffer,
+                     g_plugin == nullptr ? 0 : the_engine().catalog().newest_id());
+}
+
+template <std::uint64_t (lock::LockManager::*counter)() const>
+int show_lock_counter(THD*, st_mysql_show_var* variable, void* buffer, system_status_var*,
+                      enum_var_type) {
+  return show_number(variable, buffer,
+                     g_plugin == nullptr ? 0 : (the_engine().locks().*counter)());
+}
+
+int show_log_syncs(THD*, st_mysql_show_var* variable, void* buffer, system_status_var*,
+                   enum_var_type) {
+  return show_number(variable, buffer,
+                     g_plugin == nullptr ? 0 : the_engine().database().log_sync_count());
+}
+
+std::optional<txn::BinlogPosition> newest_position() {
+  if (g_plugin == nullptr) return std::nullopt;
+  return the_engine().transactions().binlog_positions().newest();
+}
+
+int show_binlog_file(THD*, st_mysql_show_var* variable, void* buffer, system_status_var*,
+                     enum_var_type) {
+  const std::optional<txn::BinlogPosition> position = newest_position();
+  return show_text(variable, buffer, position ? std::string_view(position->file) : "");
+}
+
+int show_binlog_position(THD*, st_mysql_show_var* variable, void* buffer, system_status_var*,
+                         enum_var_type) {
+  const std::optional<txn::BinlogPosition> position = newest_position();
+  return show_number(variable, buffer, position ? position->offset : 0);
 }
 
 int show_state(THD*, st_mysql_show_var* variable, void* buffer, system_status_var*,
