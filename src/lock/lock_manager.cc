@@ -118,8 +118,9 @@ Status LockManager::lock_once(LockOwner& owner, std::string_view key, LockMode m
       return status;
     }
   }
-  attempt = is_new ? Attempt::kNew : Attempt::kUpgraded;
-  if (is_new) owner.add_held(slot);  // the owner's thread's list: with or without the latch
+  if (!is_new) return Status::ok();
+  attempt = Attempt::kNew;
+  owner.add_held(slot);  // the owner's thread's list: with or without the latch
   return Status::ok();
 }
 

@@ -151,7 +151,7 @@ class LockManager {
 
  private:
   using Deadline = std::chrono::steady_clock::time_point;
-  enum class Attempt : std::uint8_t { kHeld, kNew, kUpgraded, kRangeBlocks };
+  enum class Attempt : std::uint8_t { kHeld, kNew, kRangeBlocks };
 
   Status wait(LockOwner& owner, Slot& slot, const WaitPolicy& policy, Deadline& deadline);
   Status wait_for_ranges(LockOwner& owner, std::string_view key, SlotKind kind, LockMode mode,
