@@ -7,17 +7,15 @@
 
 namespace basalt::lock {
 
-bool RangeTable::blocks(const RangeHolding& holding, const Slot& slot) {
-  if (holding.owner == slot.owner || holding.space != space_of(slot.key())) return false;
-  for (const RangeMode mode : {RangeMode::kGap, RangeMode::kShared, RangeMode::kExclusive}) {
-    if (slot.is_blocked_by(mode) && holding.of(mode).contains(slot.key())) return true;
-  }
-  return false;
-}
+namespace {
+
+// For a walk that only asks whether there is a blocker.
+constexpr auto kAny = [](const LockOwner&) { return true; };
+
+}  // namespace
 
 bool RangeTable::is_blocked(const Shard& shard, const Slot& slot) {
-  return std::any_of(shard.holdings.begin(), shard.holdings.end(),
-                     [&](const RangeHolding* holding) { return blocks(*holding, slot); });
+  return visit_blockers_of(shard, slot, kAny);
 }
 
 bool RangeTable::is_insert_blocked(const LockOwner& owner, std::string_view key) const {
@@ -26,12 +24,9 @@ bool RangeTable::is_insert_blocked(const LockOwner& owner, std::string_view key)
   // In one order with all announcements of inserts: docs/internals/txn.md.
   if (shard.holding_count.load(std::memory_order_seq_cst) == 0) return false;
   const std::lock_guard latch(shard.latch);
-  return std::any_of(shard.holdings.begin(), shard.holdings.end(),
-                     [&](const RangeHolding* holding) {
-                       return holding->owner != &owner && holding->space == space &&
-                              std::any_of(holding->ranges.begin(), holding->ranges.end(),
-                                          [&](const auto& set) { return set.contains(key); });
-                     });
+  return visit_blockers(
+      shard, owner, space, [](RangeMode) { return true; },
+      [&](const IntervalSet& ranges) { return ranges.contains(key); }, kAny);
 }
 
 bool RangeTable::is_lock_blocked(const LockOwner& owner, std::string_view key,
@@ -39,13 +34,9 @@ bool RangeTable::is_lock_blocked(const LockOwner& owner, std::string_view key,
   const std::uint32_t space = space_of(key);
   const Shard& shard = shard_of(space);
   const std::lock_guard latch(shard.latch);
-  for (const RangeHolding* holding : shard.holdings) {
-    if (holding->owner == &owner || holding->space != space) continue;
-    for (const RangeMode range : {RangeMode::kShared, RangeMode::kExclusive}) {
-      if (conflicts(mode, range) && holding->of(range).contains(key)) return true;
-    }
-  }
-  return false;
+  return visit_blockers(
+      shard, owner, space, [&](RangeMode range) { return conflicts(mode, range); },
+      [&](const IntervalSet& ranges) { return ranges.contains(key); }, kAny);
 }
 
 bool RangeTable::is_range_blocked(const LockOwner& owner, LockMode mode, std::string_view lower,
@@ -53,13 +44,9 @@ bool RangeTable::is_range_blocked(const LockOwner& owner, LockMode mode, std::st
   const std::uint32_t space = space_of(lower);
   const Shard& shard = shard_of(space);
   const std::lock_guard latch(shard.latch);
-  for (const RangeHolding* holding : shard.holdings) {
-    if (holding->owner == &owner || holding->space != space) continue;
-    for (const RangeMode range : {RangeMode::kShared, RangeMode::kExclusive}) {
-      if (conflicts(mode, range) && holding->of(range).overlaps(lower, upper)) return true;
-    }
-  }
-  return false;
+  return visit_blockers(
+      shard, owner, space, [&](RangeMode range) { return conflicts(mode, range); },
+      [&](const IntervalSet& ranges) { return ranges.overlaps(lower, upper); }, kAny);
 }
 
 bool RangeTable::covers(const LockOwner& owner, std::string_view key, LockMode at_least) const {

@@ -86,9 +86,10 @@ class RangeTable {
   // Calls visit(LockOwner&) for every owner that the request waits for.
   template <typename Visit>
   void for_each_blocker(const Slot& slot, Visit visit) const {
-    for (const RangeHolding* holding : shard_of(slot.key()).holdings) {
-      if (blocks(*holding, slot)) visit(*holding->owner);
-    }
+    visit_blockers_of(shard_of(slot.key()), slot, [&](LockOwner& blocker) {
+      visit(blocker);
+      return false;
+    });
   }
 
   // Returns when everybody who held a latch at the time of the call has released it.
@@ -132,7 +133,29 @@ class RangeTable {
 
   Shard& shard_of(std::uint32_t space) const { return shards_[space % kShards]; }
   Shard& shard_of(std::string_view key) const { return shard_of(space_of(key)); }
-  static bool blocks(const RangeHolding& holding, const Slot& slot);
+  // Calls visit(LockOwner&) for every owner other than `owner` that has locked ranges of the space
+  // in a mode for which blocks(RangeMode), with holds(IntervalSet), until visit() returns true.
+  // Returns whether it did. With the shard's latch.
+  template <typename Blocks, typename Holds, typename Visit>
+  static bool visit_blockers(const Shard& shard, const LockOwner& owner, std::uint32_t space,
+                             Blocks blocks, Holds holds, Visit visit) {
+    for (const RangeHolding* holding : shard.holdings) {
+      if (holding->owner == &owner || holding->space != space) continue;
+      for (const RangeMode mode : {RangeMode::kGap, RangeMode::kShared, RangeMode::kExclusive}) {
+        if (!blocks(mode) || !holds(holding->of(mode))) continue;
+        if (visit(*holding->owner)) return true;
+        break;
+      }
+    }
+    return false;
+  }
+  template <typename Visit>
+  static bool visit_blockers_of(const Shard& shard, const Slot& slot, Visit visit) {
+    return visit_blockers(
+        shard, *slot.owner, space_of(slot.key()),
+        [&](RangeMode mode) { return slot.is_blocked_by(mode); },
+        [&](const IntervalSet& ranges) { return ranges.contains(slot.key()); }, visit);
+  }
   static bool is_blocked(const Shard& shard, const Slot& slot);
   RangeHolding& holding_of(LockOwner& owner, std::uint32_t space, Shard& shard);
   static void grant_unblocked(Shard& shard);
