@@ -320,7 +320,7 @@ Status Transaction::begin_row_change(std::span<const std::string_view> new_keys,
       return manager_.locks().is_insert_blocked(owner_, key);
     });
     if (blocked == new_keys.end()) return Status::ok();
-    hold_batch_.unlock_if_held();
+    hold_batch_.unlock();
     BASALT_TRY(manager_.locks().await_insert(owner_, *blocked, policy));
   }
 }
@@ -334,7 +334,7 @@ void Transaction::note_row_change(std::string_view row_key) {
 // Makes the batch exist and puts the savepoints on it that were set while there was none. The batch
 // is held.
 Status Transaction::begin_writing() {
-  BASALT_DEBUG_ASSERT(hold_batch_.is_held());
+  BASALT_DEBUG_ASSERT(hold_batch_.owns_lock());
   BASALT_ASSERT(state_ != State::kPrepared && state_ != State::kOrdered);
   BASALT_TRY(manager_.database().health().check_writable());
   if (!has_writes_) {

@@ -150,7 +150,9 @@ class Transaction {
   class RowChange {
    public:
     explicit RowChange(Transaction& transaction) : transaction_(transaction) {}
-    ~RowChange() { transaction_.hold_batch_.unlock_if_held(); }
+    ~RowChange() {
+      if (transaction_.hold_batch_.owns_lock()) transaction_.hold_batch_.unlock();
+    }
     RowChange(const RowChange&) = delete;
     RowChange& operator=(const RowChange&) = delete;
     // To be called once, before the first change. `new_keys`: what will be put that is not there
@@ -194,34 +196,21 @@ class Transaction {
 
  private:
   friend class TransactionManager;
-  // The mutex of the batch, taken by this thread, perhaps for a whole row change.
-  class BatchHold {
-   public:
-    explicit BatchHold(std::mutex& mutex) : lock_(mutex, std::defer_lock) {}
-    bool is_held() const { return lock_.owns_lock(); }
-    void lock() { lock_.lock(); }
-    void unlock_if_held() {
-      if (lock_.owns_lock()) lock_.unlock();
-    }
-
-   private:
-    std::unique_lock<std::mutex> lock_;
-  };
   // Holds the batch for a block, unless it is held already.
   class BatchGuard {
    public:
     explicit BatchGuard(Transaction& transaction)
-        : hold_(transaction.hold_batch_), was_held_(hold_.is_held()) {
+        : hold_(transaction.hold_batch_), was_held_(hold_.owns_lock()) {
       if (!was_held_) hold_.lock();
     }
     ~BatchGuard() {
-      if (!was_held_) hold_.unlock_if_held();
+      if (!was_held_) hold_.unlock();
     }
     BatchGuard(const BatchGuard&) = delete;
     BatchGuard& operator=(const BatchGuard&) = delete;
 
    private:
-    BatchHold& hold_;
+    std::unique_lock<std::mutex>& hold_;
     const bool was_held_;
   };
 
@@ -242,7 +231,8 @@ class Transaction {
   // is reused by the session's next transactions.
   std::unique_ptr<basalt_rocksdb::Transaction> writes_;
   const std::shared_ptr<PendingInserts> inserts_ = std::make_shared<PendingInserts>();
-  BatchHold hold_batch_{inserts_->batch_mutex()};
+  // The batch's mutex, taken by this thread: for a call, or for a whole row change.
+  std::unique_lock<std::mutex> hold_batch_{inserts_->batch_mutex(), std::defer_lock};
   bool inserts_are_open_ = false;  // in the manager's registry
   bool has_writes_ = false;
   bool in_statement_ = false;
