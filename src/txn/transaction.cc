@@ -419,7 +419,6 @@ Status Transaction::prepare(const std::string& name, kv::Durability durability,
 void Transaction::enter_order(std::string_view file, std::uint64_t offset) {
   BASALT_ASSERT(state_ == State::kPrepared);
   place_ = manager_.order().enter();
-  last_place_ = place_;
   binlog_position_.file.assign(file);
   binlog_position_.offset = offset;
   state_ = State::kOrdered;

@@ -6,7 +6,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -184,9 +183,6 @@ class Transaction {
   // happens. In the binary log it ends at `offset` of `file`, if that is not empty. Takes less than
   // a microsecond; others see nothing of it before commit().
   void enter_order(std::string_view file, std::uint64_t offset);
-  // Its place in the commit order, or that of the transaction before if that has ended since the
-  // last call; 0: none. Every place is given once.
-  std::uint64_t take_place() { return std::exchange(last_place_, 0); }
   // Makes the changes visible and releases locks and snapshot. One that has a place in the binary
   // log is not synced: its prepare is on disk, and so is the decision. After an error a prepared or
   // ordered one is as it was (TransactionManager::keep_decided()); others are to be rolled back.
@@ -243,7 +239,6 @@ class Transaction {
   std::unique_ptr<kv::Snapshot> statement_snapshot_;
   std::string name_;
   std::uint64_t place_ = 0;  // in the commit order
-  std::uint64_t last_place_ = 0;  // given, and not taken by take_place()
   BinlogPosition binlog_position_;
   struct Guard {
     kv::FamilyId family;

@@ -190,10 +190,4 @@ Status TransactionManager::wait_for_ordered(const std::function<bool()>& may_wai
                 "error log tells why");
 }
 
-void TransactionManager::wait_for_earlier(std::uint64_t place) {
-  constexpr int kMostQuestions = 300;
-  int questions = 0;
-  order_.wait_for(place - 1, [&] { return decided_count() == 0 && questions++ < kMostQuestions; });
-}
-
 }  // namespace basalt::txn

@@ -66,9 +66,6 @@ class TransactionManager {
   // can get one meanwhile, exactly those are visible then. `may_wait` is asked ten times a second.
   // kInterrupted if it says no; kReadOnly if one of them could not be committed.
   Status wait_for_ordered(const std::function<bool()>& may_wait);
-  // Waits until all transactions at places before `place` are visible, or one of them could not be
-  // committed, or for half a minute. Not for threads that have a place before it themselves.
-  void wait_for_earlier(std::uint64_t place);
 
  private:
   struct Decided {

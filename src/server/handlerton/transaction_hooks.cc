@@ -51,14 +51,7 @@ int commit(handlerton*, THD* thd, bool all) noexcept {
   }
   const Status status = transaction.commit(commit_durability());
   transaction.end_statement();
-  const std::uint64_t place = transaction.take_place();
-  if (status.is_ok()) {
-    // A replica tells its position next: whoever has waited for it expects all up to it.
-    if (thd->rgi_slave != nullptr && place != 0) {
-      the_engine().transactions().wait_for_earlier(place);
-    }
-    return 0;
-  }
+  if (status.is_ok()) return 0;
   log_message(LogLevel::kError, "commit: " + status.message());
   return end_failed_commit(thd, *session, status);
 }
