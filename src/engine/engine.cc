@@ -3,14 +3,6 @@
 #include "base/log.h"
 
 namespace basalt::engine {
-namespace {
-
-// Whether the name is one that the server makes for the time of a statement: "database/#sql...".
-bool is_servers_own(std::string_view name) {
-  return name.substr(name.rfind('/') + 1).starts_with("#sql");
-}
-
-}  // namespace
 
 Result<std::unique_ptr<Engine>> Engine::start(const EngineOptions& options,
                                               lock::WaitObserver* observer,
@@ -137,11 +129,10 @@ Status Engine::drop_table(std::string_view name) {
   return Status::ok();
 }
 
-Status Engine::rename_table(std::string_view from, std::string_view to) {
+Status Engine::rename_table(std::string_view from, std::string_view to, Renamed renamed) {
   BASALT_TRY(catalog_->rename(from, to));
-  // A table that was filled under a name of the server's own appears only now.
-  const catalog::TablePointer renamed = catalog_->find(to);
-  if (renamed != nullptr && is_servers_own(from)) note_new_table(renamed);
+  const catalog::TablePointer definition = catalog_->find(to);
+  if (definition != nullptr && renamed == Renamed::kAppears) note_new_table(definition);
   return Status::ok();
 }
 

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -61,7 +62,12 @@ class Engine {
   // Catalog changes, with what else must follow them.
   Status create_table(catalog::TableDefinition definition, std::uint64_t auto_increment_start);
   Status drop_table(std::string_view name);
-  Status rename_table(std::string_view from, std::string_view to);
+  // What a rename means to who looked before it.
+  enum class Renamed : std::uint8_t {
+    kWasThere,  // the table was there, under its old name
+    kAppears,   // nobody could see it: to snapshots that are open now it is a new table
+  };
+  Status rename_table(std::string_view from, std::string_view to, Renamed renamed);
   Status truncate_table(std::string_view name);
 
  private:

@@ -153,12 +153,29 @@ TEST_F(EngineTest, ATruncatedTableIsEmptyAndCountsFromOne) {
   EXPECT_EQ(engine->statistics(engine->catalog().find("test/orders"))->size().rows, 0u);
 }
 
+TEST_F(EngineTest, ARenamedTableIsNewToOpenSnapshotsOnlyIfItAppears) {
+  const auto engine = start();
+  must(engine->create_table(make_definition(Keys::kId), 0));
+  insert(*engine, *open(*engine), row_);
+  catalog::TableDefinition expected = make_definition(Keys::kId);
+  const auto reader = engine->transactions().make_transaction(nullptr);
+  reader->open_snapshot();
+  for (const auto& [name, renamed] : {std::pair{"test/second", Engine::Renamed::kWasThere},
+                                      std::pair{"test/third", Engine::Renamed::kAppears}}) {
+    must(engine->rename_table(expected.name, name, renamed));
+    expected.name = name;
+    const auto table = must(engine->open_table(name, expected, make_layout(), kCountsIds));
+    EXPECT_EQ(reader->is_snapshot_older_than(table->state().exists_since),
+              renamed == Engine::Renamed::kAppears);
+  }
+}
+
 TEST_F(EngineTest, ARenamedTableKeepsRowsAndCounters) {
   auto engine = start();
   must(engine->create_table(make_definition(Keys::kId), 0));
   insert(*engine, *open(*engine), row_);
   EXPECT_EQ(take(*open(*engine)), 1u);
-  must(engine->rename_table("test/orders", "test/renamed"));
+  must(engine->rename_table("test/orders", "test/renamed", Engine::Renamed::kWasThere));
   catalog::TableDefinition expected = make_definition(Keys::kId);
   expected.name = "test/renamed";
   for (const bool is_restarted : {false, true}) {

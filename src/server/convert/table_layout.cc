@@ -163,6 +163,11 @@ std::size_t primary_key_bytes_max(const ServerTable& result, const TABLE& table)
   return bytes;
 }
 
+// Of a dictionary's name, "database/table".
+std::string_view without_database(std::string_view name) {
+  return name.substr(name.rfind('/') + 1);
+}
+
 }  // namespace
 
 ServerTable translate_table(const TABLE& table, std::string_view name,
@@ -216,6 +221,14 @@ std::string_view table_name_of(const char* path) {
   std::string_view name(path);
   if (name.starts_with("./")) name.remove_prefix(2);
   return name;
+}
+
+bool is_servers_own_name(std::string_view name) {
+  return without_database(name).starts_with("#sql");
+}
+
+bool is_temporary_name(std::string_view name) {
+  return without_database(name).starts_with("#sql-temptable-");
 }
 
 }  // namespace basalt::server

@@ -18,7 +18,11 @@ int ha_rocksdb::delete_table(const char* name) noexcept {
 }
 
 int ha_rocksdb::rename_table(const char* from, const char* to) noexcept {
-  return report(the_engine().rename_table(table_name_of(from), table_name_of(to)));
+  const std::string_view old_name = table_name_of(from);
+  // A table that a statement has made and filled appears only now.
+  const auto renamed = is_servers_own_name(old_name) ? engine::Engine::Renamed::kAppears
+                                                     : engine::Engine::Renamed::kWasThere;
+  return report(the_engine().rename_table(old_name, table_name_of(to), renamed));
 }
 
 int ha_rocksdb::truncate() noexcept {

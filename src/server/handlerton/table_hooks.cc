@@ -12,24 +12,15 @@
 namespace basalt::server {
 namespace {
 
-constexpr std::string_view kTemporaryPrefix = "#sql-temptable-";
-
 handler* create_handler(handlerton* hton, TABLE_SHARE* share, MEM_ROOT* memory) noexcept {
   return new (memory) ha_rocksdb(hton, share);
-}
-
-bool is_temporary(const std::string& name) {
-  const auto slash = name.rfind('/');
-  const std::string_view base =
-      slash == std::string::npos ? name : std::string_view(name).substr(slash + 1);
-  return base.starts_with(kTemporaryPrefix);
 }
 
 // Called for tables of any engine whose definition file is missing: absence is not an error.
 int drop_table(handlerton*, const char* path) noexcept {
   const std::string name(table_name_of(path));
   const catalog::TablePointer table = the_engine().catalog().find(name);
-  if (table != nullptr && !is_temporary(name)) {
+  if (table != nullptr && !is_temporary_name(name)) {
     const int error = refuse_if_held_by_prepared(current_thd, *table);
     if (error != 0) return error;
   }
@@ -59,7 +50,7 @@ void drop_database(handlerton*, char* path) noexcept {
 // go, and dropped indexes may be reclaimed.
 int signal_ddl_recovery_done(handlerton*) noexcept {
   for (const catalog::TablePointer& table : the_engine().catalog().all_tables()) {
-    if (!is_temporary(table->name)) continue;
+    if (!is_temporary_name(table->name)) continue;
     const Status status = the_engine().drop_table(table->name);
     if (!status.is_ok()) log_message(LogLevel::kError, "temporary table: " + status.message());
   }
