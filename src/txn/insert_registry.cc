@@ -24,9 +24,13 @@ std::uint32_t index_of(std::string_view key) {
 
 }  // namespace
 
-void PendingInserts::note(std::string_view key) {
-  const std::uint32_t index = index_of(key);
+void PendingInserts::note(std::span<const std::string_view> keys) {
   const std::lock_guard guard(spans_mutex_);
+  for (const std::string_view key : keys) widen_to(key);
+}
+
+void PendingInserts::widen_to(std::string_view key) {
+  const std::uint32_t index = index_of(key);
   for (Span& span : spans_) {
     if (span.index != index) continue;
     if (key < span.first) span.first = key;
@@ -39,12 +43,6 @@ void PendingInserts::note(std::string_view key) {
 void PendingInserts::forget() {
   const std::lock_guard guard(spans_mutex_);
   spans_.clear();
-}
-
-std::vector<std::uint32_t> PendingInserts::indexes() const {
-  std::vector<std::uint32_t> result;
-  for (const Span& span : spans_) result.push_back(span.index);
-  return result;
 }
 
 bool PendingInserts::may_touch(std::string_view lower, std::string_view upper) const {
@@ -94,13 +92,13 @@ void InsertRegistry::remove(const PendingInserts* inserts) {
   shard.count.store(shard.open.size(), std::memory_order_seq_cst);
 }
 
-void InsertRegistry::note_commit(std::span<const std::uint32_t> indexes, std::uint64_t sequence) {
-  for (const std::uint32_t index : indexes) {
+void InsertRegistry::note_commit(const PendingInserts& inserts, std::uint64_t sequence) {
+  inserts.for_each_index([&](std::uint32_t index) {
     std::atomic<std::uint64_t>& newest = committed_at_[index % kBuckets];
     std::uint64_t current = newest.load(std::memory_order_relaxed);
     while (current < sequence && !newest.compare_exchange_weak(current, sequence)) {
     }
-  }
+  });
 }
 
 bool InsertRegistry::has_commits_since(std::uint32_t index, std::uint64_t sequence) const {

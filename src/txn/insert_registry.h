@@ -40,12 +40,15 @@ class PendingInserts {
   // With batch_mutex() held: the changes to look into; null before they are destroyed.
   void attach(basalt_rocksdb::WriteBatchWithIndex* batch) { batch_ = batch; }
 
-  // Announces a key. Its index's entry in the batch may follow at any time until forget().
-  void note(std::string_view key);
+  // Announces keys. Their entries in the batch may follow at any time until forget().
+  void note(std::span<const std::string_view> keys);
   // The transaction has ended.
   void forget();
-  // The indexes of the keys announced. The transaction's thread.
-  std::vector<std::uint32_t> indexes() const;
+  // Calls visit(index) for each index of keys announced. The transaction's thread.
+  template <typename Visit>
+  void for_each_index(Visit visit) const {
+    for (const Span& span : spans_) visit(span.index);
+  }
 
   // Whether keys in [lower, upper), of one index, may have been announced.
   bool may_touch(std::string_view lower, std::string_view upper) const;
@@ -60,11 +63,12 @@ class PendingInserts {
     std::string first;
     std::string last;
   };
+  void widen_to(std::string_view key);
 
   std::mutex batch_mutex_;
   basalt_rocksdb::WriteBatchWithIndex* batch_ = nullptr;
   mutable std::mutex spans_mutex_;
-  std::vector<Span> spans_;
+  std::vector<Span> spans_;  // changed by the transaction's thread, with the mutex
 };
 
 class InsertRegistry {
@@ -73,9 +77,9 @@ class InsertRegistry {
   void add(std::shared_ptr<PendingInserts> inserts);
   void remove(const PendingInserts* inserts);
 
-  // Keys of these indexes were committed; `sequence` is the database's newest since. To be called
-  // while others cannot look into the batch, and before remove().
-  void note_commit(std::span<const std::uint32_t> indexes, std::uint64_t sequence);
+  // What was announced is committed; `sequence` is the database's newest since. The transaction's
+  // thread, while others cannot look into the batch, and before remove().
+  void note_commit(const PendingInserts& inserts, std::uint64_t sequence);
   // Whether keys may have been inserted into the index by transactions that others could not find
   // in the batches any more, and that an iterator of that time does not show.
   bool has_commits_since(std::uint32_t index, std::uint64_t sequence) const;

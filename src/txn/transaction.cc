@@ -303,7 +303,7 @@ Status Transaction::await_insert(std::string_view key, const lock::WaitPolicy& p
 }
 
 void Transaction::announce_inserts(std::span<const std::string_view> keys) {
-  for (const std::string_view key : keys) inserts_->note(key);
+  inserts_->note(keys);
   if (inserts_are_open_) return;
   manager_.inserts().add(inserts_);
   inserts_are_open_ = true;
@@ -455,7 +455,7 @@ Status Transaction::commit(kv::Durability durability) {
     writes_->GetWriteOptions()->sync = durability == kv::Durability::kSynced && !is_in_binlog;
     BASALT_FAILPOINT("txn.commit.before_write");
     BASALT_TRY(write_commit());
-    if (inserts_are_open_) manager_.inserts().note_commit(inserts_->indexes(), newest_sequence());
+    if (inserts_are_open_) manager_.inserts().note_commit(*inserts_, newest_sequence());
     BASALT_FAILPOINT("txn.commit.after_write");
   }
   finish();

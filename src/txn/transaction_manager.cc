@@ -23,7 +23,8 @@ class KeyLocker : public rdb::WriteBatch::Handler {
 
   // Which keys are new is not known either.
   rdb::Status PutCF(std::uint32_t, const rdb::Slice& key, const rdb::Slice&) override {
-    if (key.size() >= lock::kSpaceBytes) inserts_.note({key.data(), key.size()});
+    const std::string_view announced(key.data(), key.size());
+    if (announced.size() >= lock::kSpaceBytes) inserts_.note({&announced, 1});
     return lock(key);
   }
   rdb::Status DeleteCF(std::uint32_t, const rdb::Slice& key) override { return lock(key); }
