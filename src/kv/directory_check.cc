@@ -1,7 +1,6 @@
 #include "kv/directory_check.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -14,11 +13,6 @@ namespace basalt::kv {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string text_of_errno(int cause) {
-  char buffer[128];
-  return strerror_r(cause, buffer, sizeof buffer);
-}
 
 // The name of a file that only a database with data has; empty if there is none.
 std::string file_with_data(const std::string& directory) {
@@ -38,7 +32,8 @@ Status check_directory(const DatabaseOptions& options) {
   struct stat found {};
   if (stat(directory.c_str(), &found) != 0) {
     if (errno == ENOENT) return Status::ok();
-    return Status(ErrorCode::kIoError, "'" + directory + "': " + text_of_errno(errno) +
+    return Status(ErrorCode::kIoError, "'" + directory + "': " +
+                                           std::generic_category().message(errno) +
                                            "; check the directories above it");
   }
   if (!S_ISDIR(found.st_mode)) {
@@ -52,7 +47,7 @@ Status check_directory(const DatabaseOptions& options) {
   }
   if (access(directory.c_str(), R_OK | W_OK | X_OK) != 0) {
     return Status(ErrorCode::kIoError,
-                  "'" + directory + "': " + text_of_errno(errno) +
+                  "'" + directory + "': " + std::generic_category().message(errno) +
                       "; let the user that runs the server own it, and read and write it");
   }
   if (access((directory + "/CURRENT").c_str(), F_OK) == 0 || errno != ENOENT) return Status::ok();

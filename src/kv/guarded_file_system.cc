@@ -2,10 +2,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 #include "base/log.h"
@@ -218,10 +218,9 @@ Status GuardedFileSystem::repair(const Remnant& remnant) {
   const int cause = errno;
   if (file >= 0) ::close(file);
   if (done) return Status::ok();
-  char buffer[128];
   return Status(ErrorCode::kIoError, "the end of the log '" + remnant.path +
                                          "', of a write that failed, cannot be removed: " +
-                                         strerror_r(cause, buffer, sizeof buffer));
+                                         std::generic_category().message(cause));
 }
 
 Status GuardedFileSystem::repair_logs() {

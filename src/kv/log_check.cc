@@ -105,9 +105,8 @@ void scan_block(std::string_view block, std::uint64_t offset, bool is_last, Scan
 }
 
 Status failure(const std::string& path, const char* what, int cause) {
-  char buffer[128];
   return Status(ErrorCode::kIoError, std::string("the log '") + path + "' cannot be " + what +
-                                         ": " + strerror_r(cause, buffer, sizeof buffer) +
+                                         ": " + std::generic_category().message(cause) +
                                          "; check its owner, its permissions and the device");
 }
 

@@ -1,9 +1,11 @@
 #include "kv/status_conversion.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include <rocksdb/status.h>
+
+#include <string_view>
+#include <system_error>
 
 namespace basalt::kv {
 
@@ -18,8 +20,7 @@ bool is_no_space(const rdb::Status& status) {
   if (text == nullptr) return false;
   const std::string_view message(text);
   for (const int cause : {ENOSPC, EDQUOT}) {
-    char buffer[128];
-    if (message.ends_with(strerror_r(cause, buffer, sizeof buffer))) return true;
+    if (message.ends_with(std::generic_category().message(cause))) return true;
   }
   return false;
 }
