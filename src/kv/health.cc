@@ -1,11 +1,12 @@
 #include "kv/health.h"
 
 #include <sys/statvfs.h>
-#include <time.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "base/log.h"
+#include "base/time_text.h"
 
 namespace basalt::kv {
 namespace {
@@ -22,15 +23,6 @@ std::string in_mib(std::uint64_t bytes) {
 std::string_view remedy(bool is_final) {
   return is_final ? "restart the server when the cause is gone"
                   : "remove the cause, then SET GLOBAL rocksdb_resume=ON";
-}
-
-std::string now_as_text() {
-  const time_t now = time(nullptr);
-  tm parts{};
-  char text[32];
-  localtime_r(&now, &parts);
-  strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &parts);
-  return text;
 }
 
 }  // namespace
@@ -87,7 +79,7 @@ void Health::turn_read_only(std::string_view cause, bool is_final) {
     is_final_ = is_final_ || is_final;
     if (access() == Access::kReadOnly) return;
     cause_ = cause;
-    since_ = now_as_text();
+    since_ = time_text(std::chrono::system_clock::now());
     become(Access::kReadOnly);
   }
   log_message(LogLevel::kError,
@@ -179,7 +171,7 @@ void Health::measure_space() {
       cause_ = "the device of '" + directory_ + "' has only " + in_mib(free) +
                " free, and the engine keeps " + in_mib(reserve) +
                " in reserve (rocksdb_reserved_disk_space)";
-      since_ = now_as_text();
+      since_ = time_text(std::chrono::system_clock::now());
       text = cause_ + "; rows are not changed until there is more";
     } else {
       cause_.clear();

@@ -1,8 +1,7 @@
-#include <array>
-#include <ctime>
 #include <string>
 
 #include "base/bytes.h"
+#include "base/time_text.h"
 #include "server/handlerton/hooks.h"
 #include "server/plugin.h"
 #include "server/status_variables.h"
@@ -53,16 +52,8 @@ std::string describe_key(std::string_view key) {
   return text + ", key " + to_hex(key.substr(lock::kSpaceBytes));
 }
 
-std::string describe_time(std::chrono::system_clock::time_point time) {
-  const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
-  std::tm local{};
-  localtime_r(&seconds, &local);
-  std::array<char, 32> text{};
-  return {text.data(), std::strftime(text.data(), text.size(), "%F %T", &local)};
-}
-
 std::string describe_deadlock(const lock::DeadlockInfo& deadlock) {
-  std::string text = describe_time(deadlock.found_at) + "\n";
+  std::string text = time_text(deadlock.found_at) + "\n";
   for (const lock::DeadlockInfo::Wait& wait : deadlock.cycle) {
     text += "transaction " + std::to_string(wait.owner_id) + " waits for " +
             (wait.mode == lock::LockMode::kShared ? "a shared" : "an exclusive") + " lock: " +
