@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 import errno
 import mmap
 import struct
+from collections.abc import Callable
 from enum import IntFlag
 from pathlib import Path
 
 from basaltcli import process
+from support import workspace
+from support.workspace import Tally, Workspace
 
 _PLAN = struct.Struct("=iiiiii232s")
 _SHIM = Path(__file__).parent / "_shim.c"
@@ -54,3 +58,12 @@ class Faults:
     def failures(self) -> int:
         """How many calls have failed since set()."""
         return int(struct.unpack_from("=i", self._memory, 20)[0])
+
+
+def main_without_sanitizers(name: str, arguments: argparse.Namespace,
+                            run: Callable[[Workspace, argparse.Namespace], Tally]) -> int:
+    """As workspace.main(), for tests with a shim."""
+    if arguments.flavour in ("asan", "tsan"):
+        return workspace.skip("a sanitizer's library and the one that lets calls fail exclude "
+                              "each other")
+    return workspace.main(name, arguments, run)

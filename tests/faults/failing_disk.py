@@ -30,7 +30,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in 
 import pymysql
 
 from _bench import OPTIONS, Bench
-from _faults import Call, Faults
+from _faults import Call, Faults, main_without_sanitizers
 from support import workspace
 from support.workspace import Tally, Workspace
 
@@ -171,12 +171,7 @@ def main() -> int:
     parser.add_argument("--only", default="", metavar="TEXT",
                         help="only cases whose names contain this")
     workspace.add_arguments(parser)
-    arguments = parser.parse_args()
-    if arguments.flavour in ("asan", "tsan"):
-        print("skipped: a sanitizer's library and the one that lets calls fail exclude each other")
-        print("0 passed, 0 failed")
-        return 0
-    return workspace.main("faults", arguments, run)
+    return main_without_sanitizers("faults", parser.parse_args(), run)
 
 
 if __name__ == "__main__":

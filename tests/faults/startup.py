@@ -25,7 +25,7 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in ("tools", "tests")]
 
 from _bench import OPTIONS, Bench
-from _faults import Call, Faults
+from _faults import Call, Faults, main_without_sanitizers
 from basaltcli.errors import BasaltError
 from support import workspace
 from support.workspace import Tally, Workspace
@@ -178,12 +178,7 @@ def run(work: Workspace, _: argparse.Namespace) -> Tally:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     workspace.add_arguments(parser)
-    arguments = parser.parse_args()
-    if arguments.flavour in ("asan", "tsan"):
-        print("skipped: a sanitizer's library and the one that lets calls fail exclude each other")
-        print("0 passed, 0 failed")
-        return 0
-    return workspace.main("startup", arguments, run)
+    return main_without_sanitizers("startup", parser.parse_args(), run)
 
 
 if __name__ == "__main__":
