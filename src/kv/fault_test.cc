@@ -49,6 +49,29 @@ class FaultTest : public testing::Test {
     EXPECT_TRUE(database_->health().clear(mark));
     return Status::ok();
   }
+  Status heal_and_resume() {
+    files_->heal();
+    return resume();
+  }
+  // What must be there whatever fails later.
+  void put_acknowledged_rows() {
+    must(put("synced", "1"));
+    must(put("buffered", "1", Durability::kBuffered));
+  }
+  // Those, and nothing of a row "failed".
+  void expect_acknowledged_rows() {
+    EXPECT_EQ(read("synced"), "1");
+    EXPECT_EQ(read("buffered"), "1");
+    EXPECT_EQ(read("failed"), "(none)");
+  }
+  // And a row "later", also after a crash.
+  void expect_all_rows_now_and_after_a_crash() {
+    for (int i = 0; i < 2; ++i) {
+      expect_acknowledged_rows();
+      EXPECT_EQ(read("later"), "3");
+      crash();
+    }
+  }
   // Goes on with what a crash at this moment leaves, on a sound disk.
   void crash() {
     const std::string image = path_ + "x";
@@ -91,8 +114,7 @@ TEST_F(FaultTest, AFullDeviceIsToldFromOtherErrors) {
     const Status failed = put("b", "2");
     EXPECT_TRUE(fails_with(ErrorCode::kNoSpace, failed));
     EXPECT_NE(failed.message().find("No space left on device"), std::string::npos);
-    files_->heal();
-    ASSERT_TRUE(succeeds(resume()));
+    ASSERT_TRUE(succeeds(heal_and_resume()));
   }
 }
 
@@ -119,33 +141,22 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& test) { return std::string(test.param.name); });
 
 TEST_P(LogFaultTest, AfterAResumeWritesGoOnAndNothingIsLost) {
-  must(put("a", "1"));
-  must(put("buffered", "1", Durability::kBuffered));
+  put_acknowledged_rows();
   files_->set(GetParam().fault);
   EXPECT_FALSE(put("failed", "2").is_ok());
   EXPECT_FALSE(resume().is_ok()) << "the cause is still there";
   EXPECT_TRUE(is_read_only());
-  files_->heal();
-  ASSERT_TRUE(succeeds(resume()));
+  ASSERT_TRUE(succeeds(heal_and_resume()));
   must(put("later", "3"));
-  for (int i = 0; i < 2; ++i) {
-    EXPECT_EQ(read("a"), "1");
-    EXPECT_EQ(read("buffered"), "1");
-    EXPECT_EQ(read("failed"), "(none)");
-    EXPECT_EQ(read("later"), "3");
-    crash();
-  }
+  expect_all_rows_now_and_after_a_crash();
 }
 
 TEST_P(LogFaultTest, AfterACrashWhatWasAcknowledgedIsThereAndWhatFailedIsNot) {
-  must(put("a", "1"));
-  must(put("buffered", "1", Durability::kBuffered));
+  put_acknowledged_rows();
   files_->set(GetParam().fault);
   EXPECT_FALSE(put("failed", "2").is_ok());
   crash();
-  EXPECT_EQ(read("a"), "1");
-  EXPECT_EQ(read("buffered"), "1");
-  EXPECT_EQ(read("failed"), "(none)");
+  expect_acknowledged_rows();
   EXPECT_TRUE(succeeds(put("later", "3")));
 }
 
@@ -175,8 +186,7 @@ TEST_P(LogFaultTest, WritersThatCommitTogetherFailTogetherAndTheOthersStay) {
 }
 
 TEST_F(FaultTest, ARemnantThatCannotBeRemovedAtOnceIsRemovedBeforeWritesGoOn) {
-  must(put("a", "1"));
-  must(put("unsynced", "1", Durability::kBuffered));
+  put_acknowledged_rows();
   files_->set({{.operation = Operation::kSync, .part = ".log"},
                {.operation = Operation::kTruncate, .part = ".log"}});
   EXPECT_FALSE(put("failed", "2").is_ok());
@@ -184,9 +194,7 @@ TEST_F(FaultTest, ARemnantThatCannotBeRemovedAtOnceIsRemovedBeforeWritesGoOn) {
   files_->set({.operation = Operation::kCreate, .part = ".sst"});
   EXPECT_FALSE(resume().is_ok());
   crash();
-  EXPECT_EQ(read("a"), "1");
-  EXPECT_EQ(read("unsynced"), "1");
-  EXPECT_EQ(read("failed"), "(none)");
+  expect_acknowledged_rows();
 }
 
 class BackgroundFaultTest : public FaultTest, public testing::WithParamInterface<Case> {};
@@ -205,34 +213,24 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& test) { return std::string(test.param.name); });
 
 TEST_P(BackgroundFaultTest, AFlushThatFailsIsNoticedAndDoneAgainAtResume) {
-  must(put("a", "1"));
-  must(put("b", "1", Durability::kBuffered));
+  put_acknowledged_rows();
   files_->set(GetParam().fault);
   EXPECT_FALSE(database_->flush().is_ok());
   EXPECT_TRUE(is_read_only());
-  EXPECT_TRUE(fails_with(ErrorCode::kReadOnly, put("c", "2")));
-  EXPECT_EQ(read("a"), "1");
+  EXPECT_TRUE(fails_with(ErrorCode::kReadOnly, put("failed", "2")));
+  EXPECT_EQ(read("synced"), "1");
   EXPECT_FALSE(resume().is_ok());
-  files_->heal();
-  ASSERT_TRUE(succeeds(resume()));
+  ASSERT_TRUE(succeeds(heal_and_resume()));
   must(put("later", "3"));
-  for (int i = 0; i < 2; ++i) {
-    EXPECT_EQ(read("a"), "1");
-    EXPECT_EQ(read("b"), "1");
-    EXPECT_EQ(read("c"), "(none)");
-    EXPECT_EQ(read("later"), "3");
-    crash();
-  }
+  expect_all_rows_now_and_after_a_crash();
 }
 
 TEST_P(BackgroundFaultTest, ACrashAfterAFlushThatFailedLosesNothing) {
-  must(put("a", "1"));
-  must(put("b", "1", Durability::kBuffered));
+  put_acknowledged_rows();
   files_->set(GetParam().fault);
   EXPECT_FALSE(database_->flush().is_ok());
   crash();
-  EXPECT_EQ(read("a"), "1");
-  EXPECT_EQ(read("b"), "1");
+  expect_acknowledged_rows();
 }
 
 // RocksDB does not do this by itself: tools/rocksdb/patches.
@@ -280,8 +278,7 @@ TEST_F(FaultTest, AResumeBeginsANewLogAlsoIfAFlushHasFailedBeside) {
   // The first record of the log that the flush has begun; or the next.
   for (int i = 0; i < 3; ++i) put("failed", "2").ignore("one of them fails");
   flushing.join();
-  files_->heal();
-  ASSERT_TRUE(succeeds(resume()));
+  ASSERT_TRUE(succeeds(heal_and_resume()));
   EXPECT_TRUE(succeeds(put("later", "3")));
   crash();
   EXPECT_EQ(read("a"), "1");
@@ -295,8 +292,7 @@ TEST_F(FaultTest, ASyncThatMeetsALogThatHasFailedDoesNotForbidAResume) {
   // As of a thread that has asked health() before.
   EXPECT_FALSE(database_->rocksdb().SyncWAL().ok());
   EXPECT_FALSE(database_->health().is_final()) << database_->health().cause();
-  files_->heal();
-  ASSERT_TRUE(succeeds(resume()));
+  ASSERT_TRUE(succeeds(heal_and_resume()));
   EXPECT_TRUE(succeeds(put("later", "3")));
 }
 
@@ -306,8 +302,7 @@ TEST_F(FaultTest, ALogWithoutRecordsWhoseSyncFailedIsNotUsedAfterAResume) {
   files_->set({.operation = Operation::kSync, .part = ".log"});
   EXPECT_FALSE(database_->sync_log().is_ok());
   EXPECT_TRUE(is_read_only());
-  files_->heal();
-  ASSERT_TRUE(succeeds(resume()));
+  ASSERT_TRUE(succeeds(heal_and_resume()));
   EXPECT_TRUE(succeeds(put("later", "3")));
   crash();
   EXPECT_EQ(read("a"), "1");

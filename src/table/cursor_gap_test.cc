@@ -33,6 +33,12 @@ Row row_of(int id) {
   return row;
 }
 
+Row changed_row_of(int id) {
+  Row row = row_of(id);
+  row.note = "changed";
+  return row;
+}
+
 ReadSettings locking(bool may_wait = false, lock::LockMode mode = lock::LockMode::kExclusive) {
   ReadSettings settings;
   settings.lock = mode;
@@ -58,6 +64,40 @@ class CursorGapTest : public testing::Test {
   std::string prefix(std::size_t index_number, int id) {
     return test::search_prefix(store_.table(), index_number, row_of(id), 1);
   }
+  // A new cursor on the first row at or after that of `id`.
+  Cursor& open_at(test::Session& session, std::size_t index_number, int id,
+                  const ReadSettings& settings = locking()) {
+    Cursor& cursor = open(session, index_number, settings);
+    bool found = false;
+    must(cursor.seek(SeekMode::kFirstAtOrAfter, prefix(index_number, id), record_.data(), found));
+    EXPECT_TRUE(found) << id;
+    return cursor;
+  }
+  // Whether the row is there. The cursor is a new one.
+  bool find_unique(test::Session& session, std::size_t index_number, int id,
+                   const ReadSettings& settings = locking()) {
+    bool found = false;
+    must(open(session, index_number, settings)
+             .find_unique(prefix(index_number, id), record_.data(), found));
+    return found;
+  }
+  // The ids from the row on which the cursor is.
+  Ids rest(Cursor& cursor, bool found = true) {
+    Ids ids;
+    while (found) {
+      ids.push_back(record_.row().id);
+      must(cursor.next(record_.data(), found));
+    }
+    return ids;
+  }
+  // Opens the snapshot of `session`; reads with these settings reject what is newer.
+  ReadSettings reject_newer_rows(test::Session& session) {
+    session.transaction().begin_statement(txn::IsolationLevel::kRepeatableRead);
+    session.transaction().open_snapshot();
+    ReadSettings settings = locking();
+    settings.rejects_newer = true;
+    return settings;
+  }
   // The ids in [first, last], read with locks.
   Ids scan(test::Session& session, std::size_t index_number, int first, int last,
            const ReadSettings& settings = locking()) {
@@ -65,15 +105,10 @@ class CursorGapTest : public testing::Test {
     std::string upper = prefix(index_number, last);
     codec::make_successor(upper);
     cursor.confine(prefix(index_number, first), upper);
-    Ids ids;
     bool found = false;
     must(cursor.seek(SeekMode::kFirstAtOrAfter, prefix(index_number, first), record_.data(),
                      found));
-    while (found) {
-      ids.push_back(record_.row().id);
-      must(cursor.next(record_.data(), found));
-    }
-    return ids;
+    return rest(cursor, found);
   }
   // Whether another transaction may insert the row; it is not kept.
   bool may_insert(int id) {
@@ -125,10 +160,9 @@ TEST_F(CursorGapTest, ABackwardScanClosesWhatItHasSeen) {
 }
 
 TEST_F(CursorGapTest, AScanThatTurnsAroundClosesBothSides) {
-  Cursor& cursor = open(b_, test::kPrimary);
-  bool found = false;
-  must(cursor.seek(SeekMode::kFirstAtOrAfter, prefix(test::kPrimary, 45), record_.data(), found));
+  Cursor& cursor = open_at(b_, test::kPrimary, 45);
   EXPECT_EQ(record_.row().id, 50);
+  bool found = false;
   must(cursor.previous(record_.data(), found));
   EXPECT_EQ(record_.row().id, 40);
   for (const int id : {41, 45, 49}) EXPECT_FALSE(may_insert(id)) << id;
@@ -162,10 +196,7 @@ TEST_F(CursorGapTest, ANonUniqueValueIsClosedForMoreOfItsKind) {
 
 TEST_F(CursorGapTest, AMissingKeyStaysLockedAndItsNeighboursAreFree) {
   for (const std::size_t index : {test::kPrimary, test::kByCode}) {
-    Cursor& cursor = open(b_, index);
-    bool found = true;
-    must(cursor.find_unique(prefix(index, 35), record_.data(), found));
-    EXPECT_FALSE(found);
+    EXPECT_FALSE(find_unique(b_, index, 35));
     EXPECT_FALSE(may_insert(35));
     EXPECT_TRUE(may_insert(34));
     EXPECT_TRUE(may_insert(36));
@@ -175,10 +206,7 @@ TEST_F(CursorGapTest, AMissingKeyStaysLockedAndItsNeighboursAreFree) {
 }
 
 TEST_F(CursorGapTest, AFoundKeyLocksItsRowOnly) {
-  Cursor& cursor = open(b_, test::kByCode);
-  bool found = false;
-  must(cursor.find_unique(prefix(test::kByCode, 30), record_.data(), found));
-  EXPECT_TRUE(found);
+  EXPECT_TRUE(find_unique(b_, test::kByCode, 30));
   EXPECT_TRUE(may_insert(29));
   EXPECT_TRUE(may_insert(31));
 }
@@ -188,9 +216,7 @@ TEST_F(CursorGapTest, WithoutGapLocksInsertsAreFree) {
   settings.locks_gaps = false;
   scan(b_, test::kPrimary, 25, 55, settings);
   EXPECT_TRUE(may_insert(45));
-  bool found = true;
-  must(open(b_, test::kPrimary, settings)
-           .find_unique(prefix(test::kPrimary, 35), record_.data(), found));
+  EXPECT_FALSE(find_unique(b_, test::kPrimary, 35, settings));
   EXPECT_TRUE(may_insert(35));
 }
 
@@ -232,9 +258,8 @@ TEST_F(CursorGapTest, WhatAnotherTakesBackIsNotSeen) {
 
 TEST_F(CursorGapTest, AReadThatMayNotWaitFailsBeforeAnInsertAndOneThatSkipsPassesIt) {
   must(a_.insert(row_of(45)));
-  Cursor& cursor = open(b_, test::kPrimary);
+  Cursor& cursor = open_at(b_, test::kPrimary, 40);
   bool found = false;
-  must(cursor.seek(SeekMode::kFirstAtOrAfter, prefix(test::kPrimary, 40), record_.data(), found));
   EXPECT_TRUE(fails_with(ErrorCode::kLockTimeout, cursor.next(record_.data(), found)));
   b_.rollback();
   ReadSettings skipping = locking();
@@ -249,18 +274,11 @@ TEST_F(CursorGapTest, WhatIsInsertedElsewhereIsNotWaitedFor) {
 }
 
 TEST_F(CursorGapTest, WhatWasCommittedAfterTheScanBeganIsSeen) {
-  Cursor& cursor = open(b_, test::kPrimary);
-  bool found = false;
-  must(cursor.seek(SeekMode::kFirstAtOrAfter, prefix(test::kPrimary, 30), record_.data(), found));
+  Cursor& cursor = open_at(b_, test::kPrimary, 30);
   for (const int id : {35, 55}) must(a_.insert(row_of(id)));
   must(a_.remove(row_of(40)));
   a_.commit();
-  Ids ids;
-  while (found) {
-    ids.push_back(record_.row().id);
-    must(cursor.next(record_.data(), found));
-  }
-  EXPECT_EQ(ids, (Ids{30, 35, 50, 55, 60, 70, 80, 90}));
+  EXPECT_EQ(rest(cursor), (Ids{30, 35, 50, 55, 60, 70, 80, 90}));
 }
 
 TEST_F(CursorGapTest, APreparedTransactionsInsertsAreWaitedForAfterARestart) {
@@ -289,8 +307,7 @@ TEST_F(CursorGapTest, APreparedTransactionsInsertsAreWaitedForAfterARestart) {
 
 TEST_F(CursorGapTest, ASemiConsistentReadGivesALockedRowAsCommittedAndThenWaits) {
   for (const std::size_t index : {test::kPrimary, test::kByAmount, test::kByCity}) {
-    Row changed = row_of(20);
-    changed.note = "changed";
+    const Row changed = changed_row_of(20);
     must(a_.update(row_of(20), changed));
     ReadSettings settings = locking();
     settings.locks_gaps = false;
@@ -319,13 +336,8 @@ TEST_F(CursorGapTest, ASemiConsistentReadGivesALockedRowAsCommittedAndThenWaits)
 }
 
 TEST_F(CursorGapTest, ANewerRowIsAnErrorIfTheReadRejectsIt) {
-  ReadSettings settings = locking();
-  settings.rejects_newer = true;
-  b_.transaction().begin_statement(txn::IsolationLevel::kRepeatableRead);
-  b_.transaction().open_snapshot();
-  Row changed = row_of(30);
-  changed.note = "changed";
-  must(a_.update(row_of(30), changed));
+  const ReadSettings settings = reject_newer_rows(b_);
+  must(a_.update(row_of(30), changed_row_of(30)));
   must(a_.remove(row_of(50)));
   must(a_.insert(row_of(65)));
   a_.commit();
@@ -336,9 +348,7 @@ TEST_F(CursorGapTest, ANewerRowIsAnErrorIfTheReadRejectsIt) {
                            cursor.find_unique(prefix(test::kPrimary, id), record_.data(), found)))
         << id;
   }
-  Cursor& cursor = open(b_, test::kByCode, settings);
-  must(cursor.seek(SeekMode::kFirstAtOrAfter, prefix(test::kByCode, 20), record_.data(), found));
-  EXPECT_TRUE(found) << "nobody has changed it";
+  Cursor& cursor = open_at(b_, test::kByCode, 20, settings);  // nobody has changed it
   EXPECT_TRUE(fails_with(ErrorCode::kSnapshotConflict, cursor.next(record_.data(), found)));
   b_.rollback();
   EXPECT_EQ(scan(b_, test::kPrimary, 60, 70, settings), (Ids{60, 65, 70}))
@@ -346,13 +356,8 @@ TEST_F(CursorGapTest, ANewerRowIsAnErrorIfTheReadRejectsIt) {
 }
 
 TEST_F(CursorGapTest, OwnChangesAreNoConflict) {
-  ReadSettings settings = locking();
-  settings.rejects_newer = true;
-  b_.transaction().begin_statement(txn::IsolationLevel::kRepeatableRead);
-  b_.transaction().open_snapshot();
-  Row changed = row_of(30);
-  changed.note = "changed";
-  must(b_.update(row_of(30), changed));
+  const ReadSettings settings = reject_newer_rows(b_);
+  must(b_.update(row_of(30), changed_row_of(30)));
   must(b_.insert(row_of(35)));
   EXPECT_EQ(scan(b_, test::kPrimary, 30, 40, settings), (Ids{30, 35, 40}));
 }
