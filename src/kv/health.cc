@@ -59,8 +59,7 @@ Status Health::refuse(bool with_low_space) const {
 }
 
 Status Health::check_room_for(std::uint64_t bytes) {
-  const Status status = check_not_read_only();
-  if (!status.is_ok()) return status.clone();
+  BASALT_TRY(check_not_read_only());
   // Small changes live on the reserve.
   if (bytes < kMeasureEveryBytes || free_bytes() == UINT64_MAX) return Status::ok();
   measure_space();
