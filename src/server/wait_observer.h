@@ -5,8 +5,8 @@ namespace basalt::server {
 
 // Tells the server about lock waits: the thread pool, and parallel replication, which must know
 // at once that a later transaction blocks an earlier one, and is asked which of two transactions
-// should give up in a deadlock. A lock owner's user is its THD, or null
-// for a prepared transaction without a session.
+// should give up in a deadlock. A lock owner's user is its THD, or null for a prepared transaction
+// without a session.
 class WaitReporter final : public lock::WaitObserver {
  public:
   void wait_begins(lock::LockOwner& waiter) override;
