@@ -1,5 +1,7 @@
 #include "server/sysvars.h"
 
+#include <strings.h>
+
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -80,7 +82,12 @@ int check_resume(THD*, st_mysql_sys_var*, void* save, st_mysql_value* value) {
     const char* text = value->val_str(value, buffer, &length);
     if (text == nullptr) return 1;
     const std::string_view word(text, static_cast<std::size_t>(length));
-    wanted = word == "ON" || word == "on" || word == "1" ? 1 : 0;
+    const auto is_word = [word](std::string_view other) {
+      return word.size() == other.size() &&
+             strncasecmp(word.data(), other.data(), other.size()) == 0;
+    };
+    wanted = is_word("ON") || is_word("1") ? 1 : 0;
+    if (wanted == 0 && !is_word("OFF") && !is_word("0")) return 1;
   } else if (value->val_int(value, &wanted) != 0) {
     return 1;
   }

@@ -166,9 +166,9 @@ class Bench:
         return [f"not refused: {statement[:60]}"]
 
     def resume(self) -> list[str]:
-        """As an administrator does it."""
+        """As an administrator does it, in letters of any case."""
         try:
-            self.server.query("SET GLOBAL rocksdb_resume = ON")
+            self.server.query("SET GLOBAL rocksdb_resume = 'On'")
         except pymysql.err.Error as error:
             return [f"rocksdb_resume: {error}"]
         if self.state() != "writable":
