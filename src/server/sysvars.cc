@@ -23,6 +23,7 @@ unsigned long g_flush_log_at_trx_commit = 1;
 char* g_create_checkpoint = nullptr;
 my_bool g_remove_mariabackup_checkpoint = 0;
 my_bool g_resume = 0;
+my_bool g_force_flush_memtable_now = 0;
 my_bool g_accept_log_damage = 0;
 unsigned long long g_reserved_disk_space = 0;
 
@@ -58,8 +59,41 @@ int check_create_checkpoint(THD* thd, st_mysql_sys_var*, void* save, st_mysql_va
   return 0;
 }
 
+// Reads the value of a SET of a variable that is a command: ON does something, and the variable
+// stays OFF. False for a value that is neither ON nor OFF.
+bool read_command(st_mysql_value* value, void* save, bool& is_wanted) {
+  *static_cast<my_bool*>(save) = 0;
+  if (value->value_type(value) != MYSQL_VALUE_TYPE_STRING) {
+    long long number = 0;
+    if (value->val_int(value, &number) != 0) return false;
+    is_wanted = number != 0;
+    return true;
+  }
+  char buffer[8];
+  int length = sizeof buffer;
+  const char* text = value->val_str(value, buffer, &length);
+  if (text == nullptr) return false;
+  const std::string_view word(text, static_cast<std::size_t>(length));
+  const auto is_word = [word](std::string_view other) {
+    return word.size() == other.size() &&
+           strncasecmp(word.data(), other.data(), other.size()) == 0;
+  };
+  is_wanted = is_word("ON") || is_word("1");
+  return is_wanted || is_word("OFF") || is_word("0");
+}
+
+// What the command `variable` came to: a failure must fail the SET. Returns the check's result.
+int end_command(const char* variable, const Status& status) {
+  if (status.is_ok()) return 0;
+  my_printf_error(ER_UNKNOWN_ERROR, "%s: %s", MYF(0), variable, status.message().c_str());
+  return 1;
+}
+
 // mariadb-backup asks for this when it has copied the checkpoint it made.
-int check_remove_checkpoint(THD*, st_mysql_sys_var*, void* save, st_mysql_value*) {
+int check_remove_checkpoint(THD*, st_mysql_sys_var*, void* save, st_mysql_value* value) {
+  bool is_wanted = false;
+  if (!read_command(value, save, is_wanted)) return 1;
+  if (!is_wanted) return 0;
   const std::filesystem::path directory =
       std::filesystem::path(g_datadir) / "mariabackup-checkpoint";
   std::error_code error;
@@ -69,34 +103,20 @@ int check_remove_checkpoint(THD*, st_mysql_sys_var*, void* save, st_mysql_value*
                     directory.c_str(), error.message().c_str());
     return 1;
   }
-  *static_cast<my_bool*>(save) = 0;
   return 0;
 }
 
-// Setting the variable resumes: a failure must fail the SET.
 int check_resume(THD*, st_mysql_sys_var*, void* save, st_mysql_value* value) {
-  long long wanted = 0;
-  char buffer[8];
-  int length = sizeof buffer;
-  if (value->value_type(value) == MYSQL_VALUE_TYPE_STRING) {
-    const char* text = value->val_str(value, buffer, &length);
-    if (text == nullptr) return 1;
-    const std::string_view word(text, static_cast<std::size_t>(length));
-    const auto is_word = [word](std::string_view other) {
-      return word.size() == other.size() &&
-             strncasecmp(word.data(), other.data(), other.size()) == 0;
-    };
-    wanted = is_word("ON") || is_word("1") ? 1 : 0;
-    if (wanted == 0 && !is_word("OFF") && !is_word("0")) return 1;
-  } else if (value->val_int(value, &wanted) != 0) {
-    return 1;
-  }
-  *static_cast<my_bool*>(save) = 0;
-  if (wanted == 0) return 0;
-  const Status status = the_engine().resume();
-  if (status.is_ok()) return 0;
-  my_printf_error(ER_UNKNOWN_ERROR, "rocksdb_resume: %s", MYF(0), status.message().c_str());
-  return 1;
+  bool is_wanted = false;
+  if (!read_command(value, save, is_wanted)) return 1;
+  return is_wanted ? end_command("rocksdb_resume", the_engine().resume()) : 0;
+}
+
+int check_flush(THD*, st_mysql_sys_var*, void* save, st_mysql_value* value) {
+  bool is_wanted = false;
+  if (!read_command(value, save, is_wanted)) return 1;
+  if (!is_wanted) return 0;
+  return end_command("rocksdb_force_flush_memtable_now", the_engine().database().flush());
 }
 
 void update_reserved_disk_space(THD*, st_mysql_sys_var*, void* target, const void* value) {
@@ -170,6 +190,9 @@ MYSQL_SYSVAR_BOOL(resume, g_resume, PLUGIN_VAR_NOCMDOPT,
                   "Setting this to ON lets the engine write again after a failure, when its cause "
                   "is gone. Rocksdb_state and Rocksdb_state_cause tell what it was",
                   check_resume, keep_value, 0);
+MYSQL_SYSVAR_BOOL(force_flush_memtable_now, g_force_flush_memtable_now, PLUGIN_VAR_RQCMDARG,
+                  "Setting this to ON writes all memtables to files, and returns when that is done",
+                  check_flush, keep_value, 0);
 MYSQL_SYSVAR_BOOL(accept_log_damage, g_accept_log_damage,
                   PLUGIN_VAR_OPCMDARG | PLUGIN_VAR_READONLY,
                   "Start although the write-ahead log is damaged before its end, without what was "
@@ -184,6 +207,7 @@ MYSQL_SYSVAR_ULONGLONG(reserved_disk_space, g_reserved_disk_space, PLUGIN_VAR_RQ
 st_mysql_sys_var* g_system_variables[] = {
     MYSQL_SYSVAR(accept_log_damage),
     MYSQL_SYSVAR(resume),
+    MYSQL_SYSVAR(force_flush_memtable_now),
     MYSQL_SYSVAR(reserved_disk_space),
     MYSQL_SYSVAR(datadir),
     MYSQL_SYSVAR(block_cache_size),
