@@ -643,6 +643,8 @@ Status Cursor::find_unique(std::string_view key, std::uint8_t* record, bool& fou
     if (!visits_row_) return codec.read(key, entry_value_.view(), entry_plan_, record);
     BASALT_TRY(codec.primary_key_of(key, entry_value_.view(), current_primary_key_));
     primary_key_known_ = true;
+    // Without a snapshot the row may be another version than the entry.
+    BASALT_ASSERT(settings_.needs_snapshot || !settings_.is_consistent());
     if (defers_rows_) return Status::ok();
     if (!settings_.lock) break;
     must_wait_ = true;

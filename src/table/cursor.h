@@ -31,7 +31,8 @@ struct ReadSettings {
   // With `lock`: a row that others changed after the transaction's snapshot was taken is an error,
   // kSnapshotConflict, instead of being given as it is now.
   bool rejects_newer = false;
-  // False only for a statement that reads a single row once.
+  // False only for a statement that reads a single key of a single index once: not for an entry and
+  // the row that it leads to.
   bool needs_snapshot = true;
   // Without locks, but what is newest, as a read with locks does: for values that the transaction
   // has locked itself.

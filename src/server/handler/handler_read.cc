@@ -394,10 +394,12 @@ int ha_rocksdb::index_read_map(uchar* record, const uchar* key, key_part_map par
   return finish_read(std::move(status), found, record, HA_ERR_KEY_NOT_FOUND);
 }
 
-// Const tables: the only read of a statement needs no snapshot to be consistent.
+// Const tables: the only read of a statement needs no snapshot to be consistent. An entry and the
+// row that it leads to are two reads, between which others may commit.
 int ha_rocksdb::index_read_idx_map(uchar* record, uint index, const uchar* key,
                                    key_part_map parts, ha_rkey_function mode) noexcept {
-  reads_once_ = is_only_read();
+  const bool is_one_read = index == table->s->primary_key || keyread_enabled();
+  reads_once_ = is_one_read && is_only_read();
   const int result = handler::index_read_idx_map(record, index, key, parts, mode);
   reads_once_ = false;
   return result;
