@@ -1,0 +1,149 @@
+"""./basalt bench: the commands of the laboratory."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+from rich.table import Table
+
+from basaltcli import build, debian, layout, locking, server_release, ui
+from basaltcli.errors import BasaltError
+
+# sysbench drives, fio measures the disk, the rest computes and draws.
+PACKAGES = ("e2fsprogs", "fio", "mount", "python3-jinja2", "python3-matplotlib", "python3-numpy",
+            "python3-pil", "sysbench")
+# The tests of the report look at it in a browser.
+TEST_PACKAGES = ("chromium", "chromium-driver", "python3-pytest", "python3-scipy",
+                 "python3-selenium")
+_DIRECTORY = layout.BUILD / "bench"
+_RUNS = _DIRECTORY / "runs"
+_ENGINES = ("innodb", "myrocks", "basalt")
+
+
+@click.group()
+def bench() -> None:
+    """The laboratory: published experiments, repeated here with three engines side by side.
+
+    InnoDB, Debian's MyRocks and this engine, each in a server of its own, on a disk and in memory
+    that are limited alike. docs/laboratory.md says how it measures.
+
+    \b
+    Start here:
+      ./basalt bench list
+      ./basalt bench run --quick all
+    """
+
+
+@bench.command("list")
+def list_studies() -> None:
+    """The studies, whether they can run here, and the runs there are."""
+    _prepare()
+    from lab.host import capabilities
+    from lab.runner import plan
+    from lab.setup import Engine
+    from lab.store import runs
+    from lab.study import Size
+    from lab.studies import all_studies
+    table = Table(box=None, pad_edge=False)
+    for name in ("study", "quick", "full", "question"):
+        table.add_column(name, no_wrap=name != "question")
+    for study in all_studies():
+        times = [ui.duration(sum(trial.seconds for trial in plan([study], size, list(Engine))))
+                 for size in (Size.QUICK, Size.FULL)]
+        table.add_row(study.name, *times, study.question)
+    ui.console.print(table)
+    _DIRECTORY.mkdir(parents=True, exist_ok=True)
+    for name, ability in capabilities(_DIRECTORY).items():
+        if not ability.is_there:
+            ui.info(f"not here: {name}: {ability.reason}; {ability.remedy}")
+    for run in runs(_RUNS):
+        ui.info(f"run {run.name}: {run.size}, {', '.join(run.studies)}")
+
+
+@bench.command("run")
+@click.argument("names", nargs=-1, required=True, metavar="STUDY...|all")
+@click.option("--smoke", "size", flag_value="smoke", help="Seconds each: does it work?")
+@click.option("--quick", "size", flag_value="quick", default=True, help="One block (default).")
+@click.option("--full", "size", flag_value="full", help="Three blocks, more cells, longer windows.")
+@click.option("--engines", default=",".join(_ENGINES), show_default=True, metavar="LIST",
+              help="Only these engines.")
+@click.option("--blocks", type=click.IntRange(1), help="Measure everything so many times.")
+@click.option("--new", is_flag=True, help="Begin a new run even if one can be gone on with.")
+def run_studies(names: tuple[str, ...], size: str, engines: str, blocks: int | None,
+                new: bool) -> None:
+    """Measure, and write the report.
+
+    The same command goes on with a run that was interrupted; what was measured is kept. Needs root
+    for the disk and the limits, 30 GB of disk space for the templates, and a machine that does
+    nothing else.
+
+    \b
+    Examples:
+      ./basalt bench run --quick all
+      ./basalt bench run --full memory_sweep insert_benchmark
+      ./basalt bench run --engines innodb,basalt constrained_sysbench
+    """
+    _prepare()
+    from lab import command
+    from lab.studies import chosen_studies
+    chosen = [name.strip() for name in engines.split(",")]
+    unknown = set(chosen) - set(_ENGINES)
+    if unknown:
+        raise BasaltError(f"there is no engine {', '.join(sorted(unknown))}",
+                          f"the engines are {', '.join(_ENGINES)}")
+    chosen_studies(names)  # a wrong name is told before anything is built
+    release = server_release.current() if os.environ.get("BASALT_PLUGIN_DIR") else None
+    release = release or build.build("release")
+    directory = _DIRECTORY if size != "smoke" else layout.BUILD / "bench-smoke"
+    directory.mkdir(parents=True, exist_ok=True)
+    with locking.exclusive(directory / "lock", "the laboratory"):
+        is_good = command.run(names, size, chosen, blocks, new, directory, release)
+    sys.exit(0 if is_good else 1)
+
+
+@bench.command()
+@click.argument("name", required=False, metavar="[RUN]")
+@click.option("--output", type=click.Path(path_type=Path), help="Where to write the page.")
+def report(name: str | None, output: Path | None) -> None:
+    """Write the report of a run again; without a name, of the newest."""
+    _prepare()
+    from lab import command
+    run = command.stored_run(_RUNS, name)
+    ui.info(f"report: {command.write(run, output)}")
+
+
+@bench.command()
+@click.argument("before")
+@click.argument("after")
+def compare(before: str, after: str) -> None:
+    """Compare two runs of the same studies on the same machine, setup by setup."""
+    _prepare()
+    from lab import command
+    from lab.compare import compare as compare_runs
+    ui.console.print(compare_runs(command.stored_run(_RUNS, before),
+                                  command.stored_run(_RUNS, after)))
+
+
+@bench.command("clean")
+@click.option("--runs", "with_runs", is_flag=True, help="Also the runs and their reports.")
+def clean_up(with_runs: bool) -> None:
+    """Remove the disk image and the templates; what a killed run left is undone first."""
+    from lab.disk import remove
+    if not _DIRECTORY.exists():
+        return
+    with locking.exclusive(_DIRECTORY / "lock", "the laboratory"):
+        remove(_DIRECTORY / "disk.img")
+        places: Sequence[Path] = [_DIRECTORY / "templates", *([_RUNS] if with_runs else [])]
+        for place in places:
+            if place.exists():
+                shutil.rmtree(place)
+                ui.info(f"removed {place}")
+
+
+def _prepare() -> None:
+    debian.ensure(PACKAGES)

@@ -1,0 +1,118 @@
+"""What ./basalt bench run and report do, once the machine has what they need."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+
+from basaltcli import process, rocksdb, ui
+from basaltcli.errors import BasaltError
+from basaltcli.server_release import ServerRelease
+
+from lab import runner
+from lab.bench import Bench, open_bench
+from lab.host import describe_host, fsync_latencies
+from lab.report import write_report
+from lab.setup import GIB, Engine
+from lab.store import Run, open_run, runs
+from lab.studies import chosen_studies
+from lab.study import Size, Study
+
+_DISK_SIZE = {Size.SMOKE: 3 * GIB, Size.QUICK: 10 * GIB, Size.FULL: 16 * GIB}
+
+
+def run(names: Sequence[str], size_name: str, engines: Sequence[str], blocks: int | None,
+        is_new: bool, directory: Path, release: ServerRelease) -> bool:
+    """Measures the named studies and writes the report; True when no trial had a problem."""
+    studies = chosen_studies(names)
+    size = Size(size_name)
+    planned = runner.plan(studies, size, [Engine(name) for name in engines], blocks)
+    wanted = Run(directory / "runs", size.value, [study.name for study in studies], list(engines),
+                 "", _identity(release, directory))
+    this = _begun(wanted, planned) if not is_new else None
+    this = this or _new(wanted)
+    guess = sum(trial.seconds for trial in planned if not trial.path(this).exists())
+    ui.info(f"run {this.name}: {len(planned)} trials, about {ui.duration(guess)} and the loading "
+            "of what is not loaded yet")
+    with open_bench(directory, release, _DISK_SIZE[size]) as bench:
+        this.identity["fsync"] = _fsync(bench)
+        this.save()
+        runner.execute(this, planned, bench)
+    ui.info(f"report: {write(this, None)}")
+    for study, reason in this.notes.items():
+        ui.info(f"not here: {study}: {reason}")
+    trials = [trial for study in studies for trial in this.results(study.name).all]
+    troubled = [trial for trial in trials if trial.problems]
+    for trial in troubled:
+        ui.info(f"problem: {trial.study}, {trial.cell}, {trial.setup}: {trial.problems[0]}")
+    ui.info(f"{len(trials) - len(troubled)} trials passed, {len(troubled)} failed")
+    return not troubled
+
+
+def write(this: Run, output: Path | None) -> Path:
+    """Writes a run's report; returns where."""
+    path = output or this.directory / "report.html"
+    write_report(this, chosen_studies(this.studies), path)
+    return path
+
+
+def stored_run(parent: Path, name: str | None) -> Run:
+    """A run by its name, or the newest."""
+    if name is not None:
+        return open_run(parent / name)
+    stored = runs(parent)
+    if not stored:
+        raise BasaltError("nothing has been measured yet", "./basalt bench run --quick all")
+    return stored[-1]
+
+
+def _begun(wanted: Run, planned: Sequence[runner.Planned]) -> Run | None:
+    """The newest run that asked for the same of the same engines, if trials of it are missing."""
+    for old in reversed(runs(wanted.directory)):
+        is_same = (old.size, old.studies, old.setups) == (wanted.size, wanted.studies,
+                                                          wanted.setups)
+        if is_same and old.identity.get("versions") == wanted.identity["versions"]:
+            if all(trial.path(old).exists() for trial in planned):
+                return None
+            ui.info(f"going on with run {old.name}; --new begins another")
+            return old
+    return None
+
+
+def _new(wanted: Run) -> Run:
+    """A run that is not there yet, named after the minute in which it begins."""
+    now = datetime.datetime.now()
+    name = f"{now:%Y-%m-%d-%H%M}-{wanted.size}"
+    directories = (wanted.directory / f"{name}{ending}" for ending in itertools.chain(
+        [""], (f"-{number}" for number in itertools.count(2))))
+    return dataclasses.replace(
+        wanted, directory=next(each for each in directories if not each.exists()),
+        started=now.isoformat(timespec="seconds"))
+
+
+def _identity(release: ServerRelease, directory: Path) -> dict[str, object]:
+    """The versions decide whether a run can be gone on with, the host says where it ran."""
+    sysbench = process.capture(["sysbench", "--version"]) or ""
+    return {"host": describe_host(directory),
+            "versions": {"server": release.version, "sysbench": sysbench.strip(),
+                         "basalt": _commit(), "rocksdb": rocksdb.version()}}
+
+
+def _fsync(bench: Bench) -> dict[str, object]:
+    """What a synced write takes on the disk that servers are measured on, in microseconds."""
+    found: dict[str, object] = {}
+    for latency in fsync_latencies(bench.directory, seconds=1):
+        found[f"{latency.block_size} bytes, p50"] = round(latency.p50_us)
+        found[f"{latency.block_size} bytes, p99"] = round(latency.p99_us)
+        if not latency.is_plausible:
+            found["warning"] = "too fast to be true: synced commits are not durable on this host"
+    return found
+
+
+def _commit() -> str:
+    """The commit that is measured, with a mark when the tree has other changes."""
+    return (process.capture(["git", "describe", "--always", "--dirty", "--abbrev=12"])
+            or "unknown").strip()

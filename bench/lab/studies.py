@@ -1,0 +1,32 @@
+"""The studies there are: the folders of bench/studies, in the order of the report."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Sequence
+
+from basaltcli.errors import BasaltError
+
+from lab.study import Study
+
+_NAMES = ("memory_sweep", "cloud_iops", "icp", "constrained_sysbench", "insert_benchmark",
+          "defaults", "range_scans", "binlog_cost", "large_transactions", "linkbench",
+          "storage_speed", "durability", "noise")
+
+
+def all_studies() -> Sequence[Study]:
+    """Every study."""
+    return [importlib.import_module(f"studies.{name}").STUDY for name in _NAMES]
+
+
+def chosen_studies(names: Iterable[str]) -> Sequence[Study]:
+    """The studies of these names, or all of them for "all"; fails on a name that is none."""
+    wanted = list(names)
+    studies = all_studies()
+    if "all" in wanted:
+        return studies
+    unknown = sorted(set(wanted) - {study.name for study in studies})
+    if unknown:
+        raise BasaltError(f"there is no study {', '.join(unknown)}",
+                          f"the studies are {', '.join(study.name for study in studies)}")
+    return [study for study in studies if study.name in wanted]

@@ -1,0 +1,119 @@
+"""What a study is: cells to measure, published claims to judge, charts to draw.
+
+A study is a folder of bench/studies whose module defines STUDY, an instance of a subclass of Study.
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+import enum
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from lab.charts import Chart
+from lab.metrics import Metric
+from lab.results import Results
+from lab.setup import D1, Durability, Limits, Setup
+from lab.workload import Load, Workload
+
+if TYPE_CHECKING:
+    from lab.trial import Trial
+
+
+class Size(enum.Enum):
+    """How much time a run takes: a test, a look, or figures to rely on."""
+
+    SMOKE = "smoke"
+    QUICK = "quick"
+    FULL = "full"
+
+
+class Verdict(enum.Enum):
+    """What a run says of a published claim."""
+
+    REPRODUCED = "reproduced"
+    NOT_REPRODUCED = "not reproduced"
+    NOT_COMPARABLE = "not comparable here"
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """A verdict and its grounds.
+
+    `measured` is what we saw of the rivals that the claim is about, `ours` the same of Basalt.
+    """
+
+    verdict: Verdict
+    measured: str
+    ours: str = ""
+    reason: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Claim:
+    """One published statement. `judge` derives the verdict from a run's results alone."""
+
+    name: str
+    statement: str
+    published: str
+    judge: Callable[[Results], Finding]
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """One point of a study: a workload under limits, measured for each setup.
+
+    `name` is unique in the study. `axes` are the coordinates that charts and claims use.
+    With `warm_seconds` 0 the caches are cold when the window begins.
+    """
+
+    name: str
+    workload: Workload
+    setups: Sequence[Setup]
+    axes: Mapping[str, float | str]
+    limits: Limits = Limits()
+    durability: Durability = D1
+    threads: int = 4
+    seconds: float = 30
+    warm_seconds: float = 15
+
+    def load(self, seconds: float, seed: int) -> Load:
+        """The load of a window of this cell."""
+        return self.workload.load(self.threads, seconds, seed)
+
+
+class Study(abc.ABC):
+    """A published experiment, repeated here.
+
+    `question` says what a reader learns, `published` what the authors saw and where, `scaling` how
+    the experiment was made to fit this machine; a sentence or two each. `metrics` describes the
+    values that only this study's trials have.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    question: ClassVar[str]
+    published: ClassVar[str]
+    scaling: ClassVar[str]
+    metrics: ClassVar[Mapping[str, Metric]] = {}
+
+    @abc.abstractmethod
+    def cells(self, size: Size) -> Sequence[Cell]:
+        """What is measured, in the order of the report; every block measures all of it."""
+
+    def blocks(self, size: Size) -> int:
+        """How often everything is measured."""
+        return {Size.SMOKE: 1, Size.QUICK: 1, Size.FULL: 3}[size]
+
+    def measure(self, trial: Trial, cell: Cell) -> None:
+        """Measures one cell with one setup; the standard is a warm-up, a window, and a drain."""
+        trial.measure_load(cell)
+
+    @abc.abstractmethod
+    def claims(self) -> Sequence[Claim]:
+        """The published statements, in their order."""
+
+    @abc.abstractmethod
+    def charts(self) -> Sequence[Chart]:
+        """Pictures for the report; its tables are made without being asked for."""

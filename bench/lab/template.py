@@ -1,0 +1,126 @@
+"""Templates: data directories that are filled once per setup and copied before every trial.
+
+    TEMPLATES/tpcc-basalt-0123456789ab/
+      data/             a cleanly stopped server's data directory
+      template.json     sizes, and how long loading took
+
+A template's name holds a hash of all that its bytes depend on: the workload's parameters and
+sources, the setup's table options, the server's options while loading, its release, the engine's
+plugin.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import inspect
+import json
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+from basaltcli import machine, process, ui
+from basaltcli.errors import BasaltError
+from basaltcli.layout import PLUGIN_NAME
+from basaltcli.server_release import ServerRelease
+
+from lab.directory_size import measure
+from lab.drain import drain
+from lab.server import MeasuredServer, plugin_dir
+from lab.setup import Engine, Setup, loading_options
+from lab.workload import Workload
+
+
+@dataclasses.dataclass(frozen=True)
+class Template:
+    """A filled data directory. Sizes are allocated bytes; `logs` are redo and write-ahead logs."""
+
+    directory: Path
+    load_seconds: float
+    data_bytes: int
+    log_bytes: int
+
+    @property
+    def data(self) -> Path:
+        return self.directory / "data"
+
+
+class Templates:
+    """The templates of one checkout; made when first asked for."""
+
+    def __init__(self, directory: Path, release: ServerRelease) -> None:
+        self.directory = directory
+        self.release = release
+
+    def get(self, setup: Setup, workload: Workload) -> Template:
+        """The template, filled and checked now if it is not there."""
+        directory = self.directory / self._name(setup, workload)
+        if not (directory / "template.json").exists():
+            self._make(directory, setup, workload)
+        return Template(directory, **json.loads((directory / "template.json").read_text()))
+
+    def has(self, setup: Setup, workload: Workload) -> bool:
+        return (self.directory / self._name(setup, workload) / "template.json").exists()
+
+    def _name(self, setup: Setup, workload: Workload) -> str:
+        plugin = plugin_dir(self.release, setup.engine) / PLUGIN_NAME
+        parts: dict[str, Any] = {
+            "workload": workload.identity(), "sources": _sources_hash(workload),
+            "setup": [setup.engine.value, setup.table_options, loading_options(setup)],
+            "release": self.release.version,
+            "plugin": "" if setup.engine is Engine.INNODB
+                      else hashlib.sha256(plugin.read_bytes()).hexdigest()}
+        digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+        return f"{workload.name}-{setup.engine.value}-{digest[:12]}"
+
+    def _make(self, directory: Path, setup: Setup, workload: Workload) -> None:
+        machine.check_disk(directory, 4 * machine.GIB, "a template")
+        shutil.rmtree(directory, ignore_errors=True)
+        directory.mkdir(parents=True)
+        server = MeasuredServer(self.release, setup, directory / "data", loading_options(setup))
+        with ui.progress(f"Loading {workload.name} into {setup.title}"), server.running():
+            started = time.monotonic()
+            workload.prepare(server)
+            seconds = time.monotonic() - started
+            tables = server.tables()
+            if tables:
+                server.query("ANALYZE TABLE " + ", ".join(f"`{name}`" for name in tables))
+            problems = workload.check(server)
+            if problems:
+                raise BasaltError(f"the data of {workload.name} are wrong in {setup.title} right "
+                                  "after loading: " + "; ".join(problems[:3]))
+            drain(server, lambda: measure([server.datadir]).allocated, patience=600)
+        size = measure([server.datadir])
+        sizes = {"load_seconds": seconds, "data_bytes": size.data.allocated,
+                 "log_bytes": size.logs.allocated}
+        unfinished = directory / "template.unfinished"
+        unfinished.write_text(json.dumps(sizes))
+        unfinished.replace(directory / "template.json")
+
+
+def restore(template: Template, datadir: Path) -> float:
+    """Copies a template; what was in `datadir` is removed. Returns the seconds of the copy.
+
+    Holes are filled and nothing is shared: an engine that writes in place would pay for it later.
+    """
+    shutil.rmtree(datadir, ignore_errors=True)
+    if datadir.exists():
+        # The copy would land inside of it.
+        raise BasaltError(f"{datadir} cannot be removed", "end what uses it")
+    started = time.monotonic()
+    process.run(["cp", "--archive", "--reflink=never", "--sparse=never", template.data, datadir],
+                log=process.log_file("bench-restore"),
+                failure=f"the template {template.directory.name} cannot be copied",
+                remedy="make room on the disk, or run: ./basalt bench clean")
+    return time.monotonic() - started
+
+
+def _sources_hash(workload: Workload) -> str:
+    """Of the workload's own files and of the Lua that all share."""
+    folder = Path(inspect.getfile(type(workload))).parent
+    digest = hashlib.sha256()
+    shared = folder.parent / "lua"
+    for path in sorted([*folder.rglob("*.py"), *folder.rglob("*.lua"), *shared.glob("*.lua")]):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
