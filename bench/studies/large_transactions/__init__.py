@@ -1,0 +1,133 @@
+"""Study S1, slide "problems": transactions of very many rows in little memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from lab import measures
+from lab.charts import Bars, Chart
+from lab.judging import cell, ratio_claim
+from lab.metrics import Metric
+from lab.results import Results
+from lab.server import MeasuredServer
+from lab.setup import D1, MIB, MYROCKS, SETUPS, Limits
+from lab.study import Cell, Claim, Finding, Size, Study, Verdict
+from lab.trial import Trial
+from workloads.large_transaction import LargeTransaction, Outcome, Statement
+
+_ATOMIC, _MIDDLE = "one transaction", "commits in the middle"
+_ROWS = {Size.SMOKE: 2000, Size.QUICK: 500_000, Size.FULL: 2_000_000}
+_LIMIT = 512
+
+
+def _metrics() -> Mapping[str, Metric]:
+    """What each statement's window says."""
+    found: dict[str, Metric] = {}
+    for statement in Statement:
+        name, title = statement.name.lower(), statement.name.replace("_", " ")
+        found |= {
+            f"{name}_seconds": Metric(f"{title}, time", "s", 1, True,
+                                      "Until the statement and its commit were done."),
+            f"{name}_per_second": Metric(f"{title}, rows", "rows/s", 0, False,
+                                         "Rows of the table by the statement's time."),
+            f"{name}_write_kb_per_unit": Metric(f"{title}, written per row", "KB", 2, True,
+                                                "Kilobytes written to the device meanwhile."),
+            f"{name}_memory_peak_mb": Metric(f"{title}, memory", "MB", 0, True,
+                                             "Peak of the server's memory since its start.")}
+    return found
+
+
+class LargeTransactions(Study):
+    """An UPDATE, an INSERT ... SELECT and a DELETE of every row, each a transaction."""
+
+    name = "large_transactions"
+    title = "Large transactions"
+    question = "Does a statement over a whole table end, in what time and memory?"
+    published = ("M. Callaghan, slides \"MyRocks\", 2017: a transaction is kept in memory, so a "
+                 "large one can exhaust it; MyRocks has a limit of row locks, and commits in the "
+                 "middle of statements for those who can do without atomicity.")
+    scaling = (f"Half a million rows (2 million in a full run) of 100 bytes with a secondary "
+               f"index, in {_LIMIT} MB.")
+    metrics: Mapping[str, Metric] = _metrics()
+
+    def cells(self, size: Size) -> Sequence[Cell]:
+        limits = Limits(_LIMIT * MIB)
+        cells = [Cell(_ATOMIC, LargeTransaction(_ROWS[size]), SETUPS, {}, limits, D1, threads=1,
+                      seconds=30, warm_seconds=0)]
+        if size is not Size.SMOKE:
+            cells.append(Cell(_MIDDLE, LargeTransaction(_ROWS[size], is_atomic=False), (MYROCKS,),
+                              {}, limits, D1, threads=1, seconds=30, warm_seconds=0))
+        return cells
+
+    def measure(self, trial: Trial, cell: Cell) -> None:
+        """Each statement once, in a window of its own; errors are results here."""
+        workload = cell.workload
+        assert isinstance(workload, LargeTransaction)
+        trial.record.unit = "row"
+        with trial.serving() as server:
+            for statement in Statement:
+                with trial.window(server) as measured:
+                    outcome = _run(workload, server, statement, cell)
+                assert measured.window is not None
+                name = statement.name.lower()
+                if outcome.is_done:
+                    trial.record.values[f"{name}_seconds"] = outcome.seconds
+                    trial.record.values[f"{name}_per_second"] = workload.rows / outcome.seconds
+                trial.note(**{name: outcome.error or f"done in {outcome.seconds:.1f} s"})
+                trial.record.values |= {
+                    f"{name}_{metric}": value for metric, value in measures.of_window(
+                        measured.window, measured.samples, workload.rows).items()
+                    if metric in ("write_kb_per_unit", "memory_peak_mb")}
+            done = [trial.record.values.get(f"{each.name.lower()}_seconds") for each in Statement]
+            if all(done):
+                trial.record.values["per_second"] = (
+                    len(done) * workload.rows / sum(seconds for seconds in done if seconds))
+            trial.check(server)
+
+    def claims(self) -> Sequence[Claim]:
+        return (
+            Claim("1.8a", "A large transaction is limited by memory or by a number of locks",
+                  "no figure", _does_it_end),
+            ratio_claim("1.8b", "Large transactions take MyRocks longer than InnoDB", "no figure",
+                        cell(_ATOMIC), metric="update_seconds", at_least=1.0),
+            ratio_claim("1.8c", "Commits in the middle spare memory", "no figure", cell(_MIDDLE),
+                        metric="update_memory_peak_mb", setup="myrocks", base="myrocks",
+                        base_cell=cell(_ATOMIC), at_most=0.95))
+
+    def charts(self) -> Sequence[Chart]:
+        return tuple(Bars(f"{statement.name.replace('_', ' ')}, one transaction",
+                          metric=f"{statement.name.lower()}_seconds", y_label="seconds")
+                     for statement in Statement)
+
+
+def _run(workload: LargeTransaction, server: MeasuredServer, statement: Statement,
+         cell: Cell) -> Outcome:
+    if cell.name != _MIDDLE:
+        return workload.run(server, statement)
+    outcome = workload.run_committing_in_the_middle(server, statement)
+    assert outcome is not None, "stock MyRocks has commits in the middle"
+    return outcome
+
+
+def _does_it_end(results: Results) -> Finding:
+    """Whether stock MyRocks refused a statement or died of it; what Basalt did beside it."""
+    def said(setup: str) -> list[str]:
+        # A server that died is an answer here, so trials with problems count.
+        trial = next((trial for trial in results.all
+                      if (trial.cell, trial.setup) == (_ATOMIC, setup)), None)
+        if trial is None:
+            return []
+        ended = [f"{each.name}: {trial.details[name]}" for each in Statement
+                 if (name := each.name.lower()) in trial.details]
+        return [*ended, *trial.problems]
+    rival, ours = said("myrocks"), said("basalt")
+    if not rival:
+        return Finding(Verdict.NOT_COMPARABLE, "", reason="not measured")
+    is_limited = any("done" not in text for text in rival)
+    return Finding(Verdict.REPRODUCED if is_limited else Verdict.NOT_REPRODUCED,
+                   "; ".join(rival), "; ".join(ours),
+                   "reproduced if a statement is refused at this size, or the server dies; the "
+                   "peaks of memory are in the table")
+
+
+STUDY = LargeTransactions()
