@@ -18,7 +18,7 @@ from urllib.parse import unquote
 
 LINE_MAX = 100
 # Lines of these may be as long as they are: tables, SQL that is echoed into results, data.
-_LONG_LINES = {".md", ".test", ".inc", ".opt", ".svg", ".html", ".json", ".csv"}
+_LONG_LINES = {".md", ".test", ".inc", ".opt", ".svg", ".html", ".j2", ".json", ".csv"}
 # Written by other programs, byte for byte.
 _UNCHECKED = {".result", ".reject", ".rdiff", ".lock", ".png", ".svg", ".gz", ".zst", ".sst"}
 _LINK = re.compile(r"(?<!\!)\[[^\]\[]*\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)|\!\[[^\]]*\]\(([^)\s]+)\)")

@@ -16,6 +16,7 @@ from basaltcli.demo.command import demo
 from basaltcli.errors import BasaltError
 from basaltcli.server_commands import server
 from basaltcli.upstream.command import upstream
+from lab.cli import bench
 
 FLAVOUR = click.option("--flavour", type=click.Choice(layout.FLAVOURS), default="release",
                        show_default=True, help="Which build.")
@@ -33,6 +34,7 @@ def basalt() -> None:
       ./basalt server start    a private server with the engine, then:
       ./basalt server client   an SQL prompt on it
       ./basalt test            every test
+      ./basalt bench           measure it beside InnoDB and MyRocks on this machine
 
     \b
     A MariaDB that is installed on this machine is never touched: the server lives in the cache
@@ -124,6 +126,7 @@ def fuzz(names: tuple[str, ...], seconds: int) -> None:
 
 
 basalt.add_command(demo)
+basalt.add_command(bench)
 
 
 @basalt.command()

@@ -15,10 +15,11 @@ from pathlib import Path
 
 from rich.table import Table
 
-from basaltcli import build, layout, locking, machine, mtr, process, ui
+from basaltcli import build, debian, layout, locking, machine, mtr, process, ui
 from basaltcli.errors import BasaltError
 from basaltcli.server_release import ServerRelease
 from basaltcli.upstream import command as upstream
+from lab import cli as lab
 
 _SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed$")
 
@@ -221,6 +222,30 @@ def _script(path: Path, context: Context, outcome: Outcome) -> None:
         outcome.add(f"{name}: exit code {status}", status == 0)
 
 
+def _bench(context: Context) -> Outcome:
+    """The laboratory's own tests, and every study in its smallest form."""
+    if context.flavour not in ("release", "dev"):
+        return Outcome(note="not run: the laboratory measures no sanitized server")
+    debian.ensure([*lab.PACKAGES, *lab.TEST_PACKAGES])
+    env = {"PYTHONPATH": f"{layout.ROOT}/tools:{layout.ROOT}/bench",
+           "BASALT_PLUGIN_DIR": str(layout.plugin_dir(context.flavour))}
+    outcome = Outcome()
+    report = layout.build_dir(context.flavour) / "bench-tests.xml"
+    report.unlink(missing_ok=True)
+    _program(["/usr/bin/python3", "-m", "pytest", "-q", "-ra", "-p", "no:cacheprovider",
+              f"--junit-xml={report}", "bench/tests"], env)
+    if not report.exists():
+        outcome.failures.append("bench/tests did not run")
+    else:
+        for case in ElementTree.parse(report).iter("testcase"):
+            if case.find("skipped") is None:
+                outcome.add(f"{case.get('classname')}.{case.get('name')}",
+                            case.find("failure") is None and case.find("error") is None)
+    outcome.add("every study, smallest form",
+                _program(["./basalt", "bench", "run", "--smoke", "--new", "all"], env))
+    return outcome
+
+
 def _demo(context: Context) -> Outcome:
     outcome = Outcome()
     outcome.add("demo", _program(["./basalt", "demo", "--small", "--stop",
@@ -269,6 +294,8 @@ STEPS = (
     Step("replication", "Replication tests", _scripts("tests/replication", "*.py"),
          needs_build=True, is_quick=False),
     Step("faults", "Failing and full disks", _scripts("tests/faults", "*.py"), needs_build=True,
+         is_quick=False),
+    Step("bench", "The laboratory: its tests, and each study small", _bench, needs_build=True,
          is_quick=False),
     Step("demo", "The demo, small", _demo, needs_build=True, is_quick=False),
 )
