@@ -24,6 +24,9 @@ from lab.throttle import IoLimits
 if TYPE_CHECKING:
     from lab.study import Cell
 
+# Seconds for one statement of a check.
+_CHECK_PATIENCE = 120
+
 
 @dataclasses.dataclass
 class Measured:
@@ -139,7 +142,12 @@ class Trial:
         values["drained_data_mb"] = measures.data_mb(server.meter.read())
 
     def check(self, server: MeasuredServer) -> None:
-        """Checks the workload's data; what is wrong becomes a problem of the trial."""
+        """Checks the workload's data; what is wrong becomes a problem of the trial.
+
+        So does a server that cannot read its own data within minutes, such as one that its memory
+        limit makes read the same pages again and again.
+        """
+        server.query(f"SET GLOBAL max_statement_time = {_CHECK_PATIENCE}")
         self.record.problems += self.cell.workload.check(server)
 
     def note(self, **details: Any) -> None:

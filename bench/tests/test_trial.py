@@ -34,6 +34,7 @@ class World:
     """A bench, a server and clients whose only effects are a list of events and bytes written."""
 
     def __init__(self) -> None:
+        self.said: list[str] = []
         self.events: list[str] = []
         self.written = 0
         self.moment = 0.0
@@ -82,6 +83,10 @@ class World:
     def load(self, threads: int, seconds: float, seed: int) -> Load:
         return Load((Client("main", "x", threads, seed=seed, unit="row", per_event=10),
                      Client("beside", "x", 1, seed=seed)), seconds)
+
+    def query(self, sql: str) -> list:
+        self.said.append(sql)
+        return []
 
     def check(self, server) -> list[str]:
         self.events.append("check")
@@ -181,6 +186,11 @@ def test_the_template_and_its_copy_are_part_of_the_record(world):
 def test_wrong_data_are_a_problem_of_the_trial(world):
     world.problems = ["a row is missing"]
     assert measured(world).problems == ["a row is missing"]
+
+
+def test_a_check_may_not_take_for_ever(world):
+    measured(world)
+    assert world.said == ["SET GLOBAL max_statement_time = 120"]
 
 
 def test_without_a_disk_of_its_own_nothing_is_said_of_deferred_work(world):
