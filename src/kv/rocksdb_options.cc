@@ -2,16 +2,34 @@
 
 #include <rocksdb/cache.h>
 #include <rocksdb/filter_policy.h>
+#include <rocksdb/memory_allocator.h>
 #include <rocksdb/table.h>
 #include <rocksdb/utilities/table_properties_collectors.h>
 
 #include <algorithm>
+#include <memory>
 #include <utility>
+
+#include "kv/block_memory.h"
 
 namespace basalt::kv {
 namespace {
 
 constexpr std::uint64_t kMiB = 1024 * 1024;
+
+// Gives a cache's blocks memory apart from the heap.
+class BlockAllocator final : public rdb::MemoryAllocator {
+ public:
+  const char* Name() const override { return "BlockMemory"; }
+  void* Allocate(std::size_t bytes) override { return memory_.allocate(bytes); }
+  void Deallocate(void* block) override { memory_.release(block); }
+  std::size_t UsableSize(void* block, std::size_t) const override {
+    return BlockMemory::size_of(block);
+  }
+
+ private:
+  BlockMemory memory_;
+};
 
 rdb::BlockBasedTableOptions make_table_options() {
   rdb::BlockBasedTableOptions table;
@@ -61,6 +79,7 @@ rdb::ColumnFamilyOptions make_table_family_options(const DatabaseOptions& option
   rdb::ColumnFamilyOptions family;
   rdb::BlockBasedTableOptions table = make_table_options();
   rdb::HyperClockCacheOptions cache(options.block_cache_bytes);
+  cache.memory_allocator = std::make_shared<BlockAllocator>();
   table.block_cache = cache.MakeSharedCache();
   family.table_factory.reset(rdb::NewBlockBasedTableFactory(table));
 
