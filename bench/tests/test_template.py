@@ -198,6 +198,12 @@ def test_a_template_is_made_once_and_then_used_again(store, sources, servers):
     assert servers.last.statements == ["ANALYZE TABLE `a`, `b`"]
 
 
+@pytest.mark.parametrize("setup", [MYROCKS, BASALT])
+def test_an_lsm_tree_is_compacted_before_it_is_kept(store, sources, servers, setup):
+    store.get(setup, workload(sources))
+    assert servers.last.statements == ["OPTIMIZE TABLE `a`, `b`", "ANALYZE TABLE `a`, `b`"]
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), BasaltError("no room")])
 def test_an_interrupted_making_leaves_no_template(store, sources, servers, monkeypatch, error):
     monkeypatch.setattr(servers, "fail", error)

@@ -55,9 +55,6 @@ class Q19(Workload):
             text.line_rows(lines := generator.lines(chunk)), "l_orderkey", int(lines.order[-1])))
         if builds_in_place:
             target.query(schema.ADD_INDEXES)
-        if target.engine_name == "ROCKSDB":
-            # Compacts; files that wait for that would be read while the query is measured.
-            target.query("OPTIMIZE TABLE part, lineitem")
         target.query("ANALYZE TABLE part, lineitem")
 
     def load(self, threads: int, seconds: float, seed: int) -> Load:
