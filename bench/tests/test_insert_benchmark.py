@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from damaging import assert_each_damage_is_found, checksums_by_seed
 from lying import LyingTarget
 
 from lab import sysbench
@@ -19,17 +20,6 @@ def run(target, load: Load) -> None:
 
 def count(target, table: str = "purchases1") -> int:
     return target.query(f"SELECT COUNT(*) FROM {table}")[0][0]
-
-
-def assert_each_damage_is_found(target, workload) -> None:
-    for damage in workload.damages():
-        target.empty()
-        workload.prepare(target)
-        assert workload.check(target) == []
-        for statement in damage.sql:
-            target.query(statement)
-        found = workload.check(target)
-        assert any(damage.found_as in finding for finding in found), (damage, found)
 
 
 def test_prepared_rows_are_right_and_each_damage_is_found(target):
@@ -69,13 +59,10 @@ def test_check_finds_an_entry_with_the_value_of_another_row(target):
 
 def test_equal_seeds_prepare_equal_rows_whatever_the_threads(server_of):
     target = server_of("innodb")
-    checksums = []
-    for seed in (5, 5, 6):
-        target.empty()
-        InsertBenchmark(tables=3, rows=250, seed=seed).prepare(target)
-        checksums.append(target.query("CHECKSUM TABLE purchases1, purchases2, purchases3"))
-    assert checksums[0] == checksums[1]
-    assert all(one != other for one, other in zip(checksums[0], checksums[2], strict=True))
+    first, second = checksums_by_seed(
+        target, lambda seed: InsertBenchmark(tables=3, rows=250, seed=seed),
+        "purchases1, purchases2, purchases3")
+    assert first == second
 
 
 def test_step_l_inserts_the_rows_that_it_was_asked_for(target):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from damaging import assert_each_damage_is_found
 from lying import LyingTarget
 
 from workloads.large_transaction import LargeTransaction, Statement, row_lock_limit
@@ -44,15 +45,7 @@ def test_an_error_is_told_and_the_statement_is_undone(prepared):
 
 @pytest.mark.parametrize("is_atomic", [True, False])
 def test_each_damage_is_found(target, is_atomic):
-    workload = LargeTransaction(rows=ROWS, is_atomic=is_atomic)
-    for damage in workload.damages():
-        target.empty()
-        workload.prepare(target)
-        assert workload.check(target) == []
-        for statement in damage.sql:
-            target.query(statement)
-        found = workload.check(target)
-        assert any(damage.found_as in finding for finding in found), (damage, found)
+    assert_each_damage_is_found(target, LargeTransaction(rows=ROWS, is_atomic=is_atomic))
 
 
 def test_check_finds_an_entry_that_the_index_lacks(prepared):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from damaging import assert_each_damage_is_found, checksums_by_seed
 from lying import LyingTarget
 
 from workloads.sysbench_oltp import LONG_RANGES, SCRIPTS, SysbenchBulkInsert, SysbenchOltp
@@ -22,25 +23,13 @@ def test_each_script_runs_and_leaves_the_data_right(target, script):
     assert workload.check(target) == []
 
 
-def assert_each_damage_is_found(target, script) -> None:
-    workload = SysbenchOltp(rows=100, script=script)
-    for damage in workload.damages():
-        target.empty()
-        workload.prepare(target)
-        assert workload.check(target) == []
-        for statement in damage.sql:
-            target.query(statement)
-        found = workload.check(target)
-        assert any(damage.found_as in finding for finding in found), (damage, found)
-
-
 def test_each_damage_is_found(target):
-    assert_each_damage_is_found(target, "oltp_read_write")
+    assert_each_damage_is_found(target, SysbenchOltp(rows=100, script="oltp_read_write"))
 
 
 @pytest.mark.parametrize("script", ["oltp_read_only", "oltp_insert", "oltp_delete"])
 def test_each_damage_after_other_scripts_is_found(server_of, script):
-    assert_each_damage_is_found(server_of("innodb"), script)
+    assert_each_damage_is_found(server_of("innodb"), SysbenchOltp(rows=100, script=script))
 
 
 def test_check_finds_an_entry_that_the_index_lacks(target):
@@ -53,14 +42,11 @@ def test_check_finds_an_entry_that_the_index_lacks(target):
 
 def test_equal_seeds_prepare_equal_rows(server_of):
     target = server_of("innodb")
-    checksums = []
-    for seed in (5, 5, 6):
-        target.empty()
-        SysbenchOltp(tables=3, rows=500, seed=seed).prepare(target)
-        checksums.append(target.query("CHECKSUM TABLE sbtest1, sbtest2, sbtest3"))
-    assert checksums[0] == checksums[1]
-    assert all(one != other for one, other in zip(checksums[0], checksums[2], strict=True))
-    assert len({checksum for _, checksum in checksums[0]}) == 3
+    first, second = checksums_by_seed(
+        target, lambda seed: SysbenchOltp(tables=3, rows=500, seed=seed),
+        "sbtest1, sbtest2, sbtest3")
+    assert first == second
+    assert len({checksum for _, checksum in first}) == 3
 
 
 def test_prepared_k_are_spread_over_all_ids(server_of):
