@@ -109,7 +109,7 @@ class Load:
                 finally:
                     journal.end(attempt)
         except (pymysql.err.OperationalError, pymysql.err.InterfaceError, OSError) as error:
-            if not _is_connection_lost(error):
+            if not is_connection_lost(error):
                 self.errors.append(f"client {journal.client}: {error}")
         except (pymysql.err.Error, AssertionError) as error:
             self.errors.append(f"client {journal.client}: {type(error).__name__} {error}")
@@ -146,7 +146,7 @@ class _Client:
                 return True
             if self._is_refusal(error):
                 return True
-            if _is_connection_lost(error):
+            if is_connection_lost(error):
                 return False
             raise
         try:
@@ -155,7 +155,7 @@ class _Client:
             if self._is_refusal(error):
                 return True
             attempt.fate = Fate.IN_DOUBT
-            if _is_connection_lost(error):
+            if is_connection_lost(error):
                 return False
             raise
         attempt.fate = Fate.ACKNOWLEDGED
@@ -227,7 +227,8 @@ class _Client:
         return "".join(self._chance.choices(string.ascii_lowercase, k=100))
 
 
-def _is_connection_lost(error: BaseException) -> bool:
+def is_connection_lost(error: BaseException) -> bool:
+    """Whether a client met the server's end rather than an answer."""
     if isinstance(error, (pymysql.err.InterfaceError, OSError)):
         return True
     # 2003, 2006, 2013: refused, gone, lost. 1053, 1927: the server shuts down, was killed.

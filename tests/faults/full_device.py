@@ -32,6 +32,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in 
 import pymysql
 
 from _bench import OPTIONS, Bench
+from _load import is_connection_lost
 from basaltcli.errors import BasaltError
 from support import workspace
 from support.workspace import Tally, Workspace
@@ -142,7 +143,9 @@ class FullDevice:
                     cursor.execute("INSERT INTO filler.f (b) VALUES (%s), (%s), (%s)",
                                    [chance.randbytes(200_000) for _ in range(3)])
             except pymysql.err.Error as error:
-                self._bench.load.refused[f"{error.args[0]} {error.args[1]}"] += 1
+                # The server may be killed before it has refused a row.
+                if not is_connection_lost(error):
+                    self._bench.load.refused[f"{error.args[0]} {error.args[1]}"] += 1
 
     def fill_to_the_last_byte(self) -> None:
         """Somebody else takes all the space."""
