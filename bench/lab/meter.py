@@ -114,7 +114,7 @@ class Meter:
                 except Exception as error:  # any: it is raised again in the caller's thread
                     failures.append(error)
                     return
-                due += interval * (1 + (time.monotonic() - due) // interval)
+                due = next_due(due, time.monotonic(), interval)
 
         thread = threading.Thread(target=work, name="meter", daemon=True)
         thread.start()
@@ -127,6 +127,11 @@ class Meter:
             raise BasaltError(f"the meter failed after {len(samples)} samples: {failures[0]}",
                               "keep the server's group and disk until sampling has ended"
                               ) from failures[0]
+
+
+def next_due(due: float, now: float, interval: float) -> float:
+    """The first moment after `now` that is whole intervals after `due`; all in seconds."""
+    return due + interval * (1 + (now - due) // interval)
 
 
 def between(begin: Reading, end: Reading) -> Window:

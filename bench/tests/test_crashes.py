@@ -41,6 +41,9 @@ def test_data_are_right_after_a_kill_under_load_and_after_more_load(target):
     for thread in threads:
         thread.start()
     time.sleep(3)
+    # On a slow machine later: there must be rows of before the kill.
+    while target.query("SELECT COUNT(*) FROM purchases1")[0][0] <= 600 and not ends:
+        time.sleep(0.05)
     target.server.kill()
     for thread in threads:
         thread.join()

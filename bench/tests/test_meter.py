@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
+import types
+from collections.abc import Callable
 from pathlib import Path
 
 import imitated_kernel
@@ -14,7 +17,7 @@ from lab import directory_size
 from lab.control_groups import open_group
 from lab.counters import read_device, read_host_cpu
 from lab.directory_size import DirectorySizes, Kind, kind_of
-from lab.meter import Meter, between
+from lab.meter import Meter, between, next_due
 
 _STAT = " ".join(map(str, [10, 1, 80, 5, 20, 2, 400, 30, 0, 7, 36, 0, 0, 0, 0, 4, 3]))
 _TICK = 1 / os.sysconf("SC_CLK_TCK")
@@ -31,6 +34,14 @@ def meter(tmp_path: Path) -> Meter:
     imitated_kernel.fill(tmp_path / "data", {"ibdata1": "x" * 5000})
     return Meter(device="loop0", group=open_group("bench", root), directories=[tmp_path / "data"],
                  sys=tmp_path / "sys", proc=tmp_path / "proc")
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Returns when it is true; a test in which it never gets true fails."""
+    deadline = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def test_device_counters_are_requests_and_bytes(tmp_path: Path) -> None:
@@ -86,25 +97,31 @@ def test_sizes_are_split_and_count_blocks_and_hard_links_once(tmp_path: Path) ->
 
 def test_sizes_of_a_slow_directory_are_read_seldom(tmp_path: Path,
                                                    monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = []
+    clock = [100.0]
     measure = directory_size.measure
+    calls = []
 
     def slow(directories):
-        calls.append(directories)
-        time.sleep(0.02)
+        calls.append(clock[0])
+        clock[0] += 0.02
         return measure(directories)
 
     monkeypatch.setattr(directory_size, "measure", slow)
+    monkeypatch.setattr(directory_size, "time",
+                        types.SimpleNamespace(monotonic=lambda: clock[0]))
     sizes = DirectorySizes([tmp_path])
-    for _ in range(5):
-        sizes.read()
-        time.sleep(0.01)
-    assert len(calls) == 1
+    sizes.read()
     imitated_kernel.fill(tmp_path, {"ibdata1": "x" * 5000})
-    assert sizes.read().data.files == 0
-    assert sizes.read().age > 0
+    clock[0] = 100.39
+    assert (sizes.read().data.files, sizes.read().age) == (0, 0.39)
     assert sizes.read(now=True).data.length == 5000
+    assert calls == [100.0, 100.39]
+    clock[0] = 100.78
+    sizes.read()
     assert len(calls) == 2
+    clock[0] = 100.8
+    sizes.read()
+    assert len(calls) == 3, "20 ms are a twentieth of 400 ms"
 
 
 def test_a_window_is_the_difference_of_its_two_ends(meter: Meter, tmp_path: Path) -> None:
@@ -128,11 +145,10 @@ def test_a_window_is_the_difference_of_its_two_ends(meter: Meter, tmp_path: Path
 
 
 def test_samples_come_at_the_interval_and_are_json(meter: Meter) -> None:
+    started = time.monotonic()
     with meter.sampling(interval=0.05) as samples:
-        time.sleep(0.52)
-    assert 8 <= len(samples) <= 12
-    span = samples[-1].monotonic - samples[0].monotonic
-    assert span / (len(samples) - 1) == pytest.approx(0.05, rel=0.3)
+        wait_for(lambda: len(samples) >= 8)
+    assert len(samples) <= 1 + (time.monotonic() - started) / 0.05
     text = json.dumps([sample.to_json() for sample in samples])
     assert json.loads(text)[0]["device"]["writes"] == 20
     flat = samples[0].flat()
@@ -141,30 +157,20 @@ def test_samples_come_at_the_interval_and_are_json(meter: Meter) -> None:
     assert "memory.limit" not in flat
 
 
-def test_a_reading_that_takes_long_does_not_shift_the_next(meter: Meter,
-                                                          monkeypatch: pytest.MonkeyPatch) -> None:
-    read = meter.read
-    slept = []
-
-    def late_once(**arguments):
-        if len(slept) < 1:
-            slept.append(time.sleep(0.13))
-        return read(**arguments)
-
-    monkeypatch.setattr(meter, "read", late_once)
-    with meter.sampling(interval=0.05) as samples:
-        time.sleep(0.48)
-    offsets = [(sample.monotonic - samples[1].monotonic) % 0.05 for sample in samples[1:]]
-    assert all(min(offset, 0.05 - offset) < 0.02 for offset in offsets)
+@pytest.mark.parametrize("late", [0, 0.01, 0.13, 7.02])
+def test_a_reading_that_takes_long_does_not_shift_the_next(late: float) -> None:
+    due = next_due(10, 10 + late, 0.05)
+    assert 0 < due - (10 + late) <= 0.05 + 1e-9
+    assert (due - 10) / 0.05 == pytest.approx(round((due - 10) / 0.05))
 
 
 def test_a_meter_whose_device_vanishes_says_so_and_keeps_its_samples(meter: Meter,
                                                                     tmp_path: Path) -> None:
     with pytest.raises(BasaltError, match="the meter failed after"), \
             meter.sampling(interval=0.02) as samples:
-        time.sleep(0.1)
+        wait_for(lambda: bool(samples))
         (tmp_path / "sys/block/loop0/stat").unlink()
-        time.sleep(0.1)
+        wait_for(lambda: all(thread.name != "meter" for thread in threading.enumerate()))
     assert samples
 
 
