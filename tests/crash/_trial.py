@@ -18,6 +18,8 @@ from support.workspace import Workspace
 
 BINLOG = ("--log-bin=binlog", "--sync-binlog=1", "--binlog-format=ROW", "--server-id=1")
 _DEATH_SECONDS = 10.0
+# For one that has lost its clients, and so is dying.
+_PATIENCE = 120.0
 
 
 class Trial:
@@ -47,7 +49,7 @@ class Trial:
                         cursor.execute(statement)
                     done += 1
         except (pymysql.err.OperationalError, pymysql.err.InterfaceError) as error:
-            if not wait_for_death(server, _DEATH_SECONDS):
+            if not wait_for_death(server, _PATIENCE):
                 raise BasaltError(f"{self.scenario.name}: {error}") from error
             return server, done
         if self.scenario.waits_for_death and wait_for_death(server, _DEATH_SECONDS):

@@ -95,12 +95,12 @@ class FailingDisk:
         bench = self._bench
         log_size = self._server.log.stat().st_size
         bench.start_load()
-        problems = [] if bench.wait_for_commits(20, 20) else ["no load"]
+        problems = [] if bench.wait_for_commits(20, 120) else ["no load"]
         self._faults.set(case.calls, case.part, case.cause, is_torn=case.is_torn,
                          skipped=case.skipped)
         if case.needs_flush:
             problems += self._fail_flush()
-        if not bench.wait_for_state(("read-only",), 20):
+        if not bench.wait_for_state(("read-only",), 120):
             problems.append(f"not read-only, after {self._faults.failures()} failed calls")
         else:
             problems += bench.check_read_only((_CAUSES[case.cause], "#rocksdb/"))
@@ -136,7 +136,7 @@ class FailingDisk:
                 problems.append(f"rocksdb_resume failed with: {error}")
         self._faults.heal()
         problems += self._bench.resume()
-        if not self._bench.wait_for_commits(50, 30):
+        if not self._bench.wait_for_commits(50, 120):
             problems.append("the load does not go on")
         return problems
 

@@ -124,15 +124,15 @@ class FullDevice:
         filler.start()
         states = ("low on space", "read-only")
         self.expect(self._bench.wait_for_state(states, 120), "the device does not get full")
-        filler.join(30)
+        filler.join(120)
         self.expect(not filler.is_alive(), "an insert hangs")
         self.expect(self._bench.state() == "low on space",
                     f"state {self._bench.state()}: {self._bench.status('Rocksdb_state_cause')}")
         self.problems += self._bench.check_refused_rows("reserve")
         self._bench.run_unlogged("TRUNCATE TABLE filler.f")
         self._device.give("ballast")
-        self.expect(self._bench.wait_for_state(("writable",), 30), "does not go on with space")
-        self.expect(self._bench.wait_for_commits(50, 30), "the load does not go on")
+        self.expect(self._bench.wait_for_state(("writable",), 120), "does not go on with space")
+        self.expect(self._bench.wait_for_commits(50, 120), "the load does not go on")
 
     def _fill(self) -> None:
         chance = random.Random(1)
@@ -167,7 +167,7 @@ class FullDevice:
             self.expect(_NO_SPACE in str(error), f"rocksdb_resume: {error}")
         self._device.give(*(f"last{number}" for number in range(100)))
         self.problems += self._bench.resume()
-        self.expect(self._bench.wait_for_commits(50, 30), "the load does not go on after a resume")
+        self.expect(self._bench.wait_for_commits(50, 120), "the load does not go on after a resume")
 
     def crash_on_full_device(self) -> None:
         self.problems += self._bench.crash()
@@ -231,7 +231,7 @@ class FullDevice:
 
     def _load_and_start_read_only(self) -> None:
         self._bench.start_load()
-        self.expect(self._bench.wait_for_commits(50, 30), "no load")
+        self.expect(self._bench.wait_for_commits(50, 120), "no load")
         self.start_read_only()
         self._device.take("ballast", _BALLAST_MIB << 20)
 

@@ -50,7 +50,7 @@ class Startup:
 
     def _crash(self) -> None:
         self._bench.start_load()
-        assert self._bench.wait_for_commits(300, 60), "no load"
+        assert self._bench.wait_for_commits(300, 120), "no load"
         self.case("killed under load", self._bench.crash())
         shutil.rmtree(self._saved, ignore_errors=True)
         shutil.copytree(self._server.datadir, self._saved,

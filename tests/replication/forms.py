@@ -231,6 +231,9 @@ def _semi_sync(wait_point: str) -> Callable[[Scene], list[str]]:
         for thread in threads:
             thread.start()
         time.sleep(1)
+        deadline = time.monotonic() + 60
+        while len(told) < 50 and time.monotonic() < deadline:
+            time.sleep(0.05)
         yes, no = (replication.status_variable(scene.source, f"Rpl_semi_sync_master_{name}_tx")
                    for name in ("yes", "no"))
         scene.source.kill()
@@ -260,7 +263,7 @@ def _insert(server: Server, client: int, told: list[tuple[int, int]]) -> None:
 
 
 def _wait_for_semi_sync(source: Server) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while source.query("SHOW STATUS LIKE 'Rpl_semi_sync_master_status'")[0][1] != "ON" or \
             not replication.status_variable(source, "Rpl_semi_sync_master_clients"):
         if time.monotonic() > deadline:

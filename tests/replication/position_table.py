@@ -84,10 +84,7 @@ def measure(link: Link, transactions: int) -> tuple[Part, list[str]]:
     link.replica.query("START SLAVE")
     problems = link.catch_up(seconds=60 + transactions / 100)
     applied, cpu = time.monotonic() - started, _cpu_seconds(link.replica) - cpu
-    link.replica.kill()
-    started = time.monotonic()
-    link.replica.start()
-    start_seconds = time.monotonic() - started
+    start_seconds = min(_seconds_to_start(link.replica) for _ in range(3))
     position = link.replica.query("SELECT @@gtid_slave_pos")[0][0]
     if position != link.position():
         problems.append(f"after the crash the position is {position}, not {link.position()}")
@@ -98,6 +95,14 @@ def measure(link: Link, transactions: int) -> tuple[Part, list[str]]:
                 rows), problems
 
 
+def _seconds_to_start(server: Server) -> float:
+    """How long it takes to start after a kill."""
+    server.kill()
+    started = time.monotonic()
+    server.start()
+    return time.monotonic() - started
+
+
 def _cpu_seconds(server: Server) -> float:
     """Processor time that a running server has used so far."""
     fields = Path(f"/proc/{server.pid()}/stat").read_text().rpartition(")")[2].split()
@@ -105,12 +110,16 @@ def _cpu_seconds(server: Server) -> float:
 
 
 def judge(first: Part, part: Part) -> list[str]:
-    """A later part beside the first; one line per problem."""
+    """A later part beside the first; one line per problem.
+
+    A cost that grows with the number of transactions is many times the first part's; beside other
+    programs processor time differs by less than a factor of two.
+    """
     problems = []
-    if part.cpu_us > first.cpu_us * 1.5:
+    if part.cpu_us > first.cpu_us * 3:
         problems.append(f"a transaction takes {part.cpu_us:.0f} us of processor time, "
                         f"{first.cpu_us:.0f} us at first")
-    if part.start_seconds > first.start_seconds + 1:
+    if part.start_seconds > first.start_seconds + 2:
         problems.append(f"a start takes {part.start_seconds:.1f} s, "
                         f"{first.start_seconds:.1f} s at first")
     if part.rows > 1000:

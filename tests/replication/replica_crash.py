@@ -87,7 +87,7 @@ class ReplicaCrash:
         for point in (name for name in source_points() if name.startswith(_POINTS)):
             for visit in map(int, self._arguments.visits.split(",")):
                 link = self._follow(mode, f"{point}:{visit}")
-                has_died = _wait_for_death(link, 30)
+                has_died = _wait_for_death(link, 120)
                 if has_died:
                     problems = self._go_on(link)
                     self.case(f"{mode}, {point}, visit {visit}", problems)
@@ -154,7 +154,7 @@ class ReplicaCrash:
     def _make_position_table(self, replica: Server) -> None:
         """Applies the first transactions; the server makes the position's table beside them."""
         replica.query(f"START SLAVE UNTIL MASTER_GTID_POS = '{self._beginning}'")
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while not replica.query("SELECT 1 FROM information_schema.TABLES WHERE TABLE_NAME = "
                                 "'gtid_slave_pos_ROCKSDB'") or \
                 replication.slave_status(replica)["Slave_SQL_Running"] == "Yes":

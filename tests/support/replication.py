@@ -79,7 +79,7 @@ class Link:
                 return problems or [f"the replica has not come to {wanted} in {seconds:.0f} s, is "
                                     f"at {self.replica.query('SELECT @@gtid_slave_pos')[0][0]}"]
 
-    def apply_received(self, seconds: float = 60) -> list[str]:
+    def apply_received(self, seconds: float = 120) -> list[str]:
         """Waits until the replica has applied what it has received; the source may be dead."""
         deadline = time.monotonic() + seconds
         while True:
