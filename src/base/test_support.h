@@ -1,10 +1,13 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <ostream>
+#include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "base/status.h"
@@ -49,6 +52,19 @@ template <typename T>
 T must(Result<T> result) {
   must(result.status());
   return std::move(result.value());
+}
+
+// Waits for `condition`, which is asked again and again. One that does not come true fails the
+// test, by an exception, instead of hanging; no machine is so slow that a sound test meets it.
+template <typename Condition>
+void await(Condition condition) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(120);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) {
+      throw std::runtime_error("what was awaited does not happen");
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
 }
 
 }  // namespace basalt::test

@@ -7,7 +7,9 @@ Status GroupSync::sync() {
   const std::uint64_t wanted = started_ + 1;
   while (finished_ < wanted) {
     if (!is_running_) return run(guard);
+    ++waiting_;
     ended_[wanted % 2].wait(guard);
+    --waiting_;
   }
   // A later sync that failed counts as well: what of the log is on disk is not known then.
   return last_failed_ >= wanted ? failure_.clone() : Status::ok();

@@ -25,6 +25,11 @@ class GroupSync {
 
   // Returns when a sync that began after the call has ended, with its error.
   Status sync();
+  // How many threads wait for a sync that another thread does or will do.
+  int waiting() const {
+    const std::lock_guard guard(mutex_);
+    return waiting_;
+  }
   // How many syncs were done.
   std::uint64_t count() const { return finished_count_.load(std::memory_order_relaxed); }
 
@@ -32,11 +37,12 @@ class GroupSync {
   Status run(std::unique_lock<std::mutex>& guard);
 
   const std::function<Status()> sync_once_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   // Those who wait for sync n are at n % 2: the end of a sync wakes nobody who must go on waiting,
   // but for one, to do the next.
   std::array<std::condition_variable, 2> ended_;
   bool is_running_ = false;         // guarded by mutex_
+  int waiting_ = 0;                 // guarded by mutex_
   std::uint64_t started_ = 0;       // guarded by mutex_
   std::uint64_t finished_ = 0;      // guarded by mutex_
   std::uint64_t last_failed_ = 0;   // guarded by mutex_

@@ -1,7 +1,6 @@
 #include "kv/group_sync.h"
 
 #include <atomic>
-#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -14,6 +13,7 @@
 namespace basalt::kv {
 namespace {
 
+using basalt::test::await;
 using basalt::test::fails_with;
 using basalt::test::succeeds;
 
@@ -57,25 +57,23 @@ TEST(GroupSync, ThoseWhoComeDuringASyncShareTheNext) {
   constexpr int kFollowers = 20;
   Gate gate;
   GroupSync group([&] { return gate.pass(); });
-  std::atomic<int> returned{0};
   std::vector<std::thread> threads;
   threads.emplace_back([&] { EXPECT_TRUE(succeeds(group.sync())); });
   gate.wait_until_begun(1);
   for (int i = 0; i < kFollowers; ++i) {
     threads.emplace_back([&] {
       EXPECT_TRUE(succeeds(group.sync()));
-      ++returned;
+      EXPECT_GE(group.count(), 2u) << "the first sync began before they came";
     });
   }
-  // Nothing tells that a thread waits; those who come late take a third sync.
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
-  EXPECT_EQ(returned, 0) << "the sync that runs began before they came";
+  await([&] { return group.waiting() == kFollowers; });
   gate.allow(1);
   gate.wait_until_begun(2);
-  EXPECT_EQ(returned, 0);
+  EXPECT_EQ(group.waiting(), kFollowers - 1) << "one of them does the sync";
   gate.allow(kFollowers);
   for (std::thread& thread : threads) thread.join();
-  EXPECT_LE(group.count(), 4u);
+  EXPECT_EQ(group.count(), 2u);
+  EXPECT_EQ(group.waiting(), 0);
 }
 
 TEST(GroupSync, AllWhoWaitedForAFailedSyncLearnOfIt) {
@@ -84,14 +82,16 @@ TEST(GroupSync, AllWhoWaitedForAFailedSyncLearnOfIt) {
   std::vector<std::thread> threads;
   threads.emplace_back([&] { EXPECT_TRUE(succeeds(group.sync())); });
   gate.wait_until_begun(1);
-  for (int i = 0; i < 5; ++i) {
+  constexpr int kFollowers = 5;
+  for (int i = 0; i < kFollowers; ++i) {
     threads.emplace_back([&] { EXPECT_TRUE(fails_with(ErrorCode::kIoError, group.sync())); });
   }
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  await([&] { return group.waiting() == kFollowers; });
   gate.allow(1);
   gate.wait_until_begun(2);
-  gate.allow(5, true);
+  gate.allow(kFollowers, true);
   for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(group.count(), 2u) << "one failure for all";
   gate.allow(10);
   EXPECT_TRUE(succeeds(group.sync())) << "later calls depend on later syncs";
 }
