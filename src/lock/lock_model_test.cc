@@ -102,7 +102,7 @@ class Players final : public WaitObserver {
  private:
   template <typename Condition>
   bool await(std::unique_lock<std::mutex>& guard, Condition condition) {
-    return changed_.wait_for(guard, std::chrono::seconds(30), condition);
+    return changed_.wait_for(guard, std::chrono::seconds(120), condition);
   }
   void set_phase(LockOwner& owner, Phase phase) {
     const std::lock_guard guard(mutex_);

@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <iostream>
+#include <latch>
 #include <memory>
 #include <optional>
 #include <random>
@@ -134,8 +135,13 @@ void LockStressTest::run_all() {
   std::vector<std::unique_ptr<LockOwner>> owners;
   std::vector<std::thread> threads;
   for (int i = 0; i < kThreads; ++i) owners.push_back(std::make_unique<LockOwner>(i));
+  // None is done before another begins: there would be no conflicts.
+  std::latch all_are_there(kThreads);
   for (int i = 0; i < kThreads; ++i) {
-    threads.emplace_back([&, i] { run_transactions(seed + i, *owners[i]); });
+    threads.emplace_back([&, i] {
+      all_are_there.arrive_and_wait();
+      run_transactions(seed + i, *owners[i]);
+    });
   }
   std::atomic<bool> is_over = false;
   std::thread meddler([&] {

@@ -5,23 +5,24 @@
 #include <cstdlib>
 #include <future>
 #include <random>
-#include <stdexcept>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/test_support.h"
 #include "lock/lock_manager.h"
 
 // What the tests of this folder share.
 namespace basalt::lock::test {
 
+using basalt::test::await;
+
 constexpr LockMode kS = LockMode::kShared;
 constexpr LockMode kX = LockMode::kExclusive;
 constexpr WaitPolicy kNoWait = {.may_wait = false};
 // Longer than any test: that it runs out means that a wait did not end.
-constexpr WaitPolicy kLong = {.timeout_ms = 20'000};
+constexpr WaitPolicy kLong = {.timeout_ms = 300'000};
 
 // A lock() in a thread of its own.
 inline std::future<ErrorCode> lock_in_thread(LockManager& manager, LockOwner& owner,
@@ -37,19 +38,6 @@ inline bool has_waiting_request(const LockManager& manager, const LockOwner& own
   return std::any_of(locks.begin(), locks.end(), [&](const LockInfo& lock) {
     return lock.owner_id == owner.id() && !lock.granted;
   });
-}
-
-// Waits for `condition`. One that does not come true fails the test, by an exception, instead of
-// hanging.
-template <typename Condition>
-void await(Condition condition) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(15);
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > end) {
-      throw std::runtime_error("what was awaited does not happen");
-    }
-    std::this_thread::yield();
-  }
 }
 
 // Returns when the request of `owner` is in its queue.
