@@ -20,6 +20,7 @@
 namespace basalt::kv {
 namespace {
 
+using basalt::test::await;
 using basalt::test::fails_with;
 using basalt::test::must;
 using basalt::test::succeeds;
@@ -82,6 +83,13 @@ class FaultTest : public testing::Test {
     open();
   }
   std::string read(std::string_view key) { return value_of(*database_, kDefaultFamily, key); }
+  // Whether a flush was asked for and has not begun.
+  bool is_flush_pending() {
+    std::uint64_t pending = 0;
+    EXPECT_TRUE(database_->rocksdb().GetAggregatedIntProperty(
+        rdb::DB::Properties::kMemTableFlushPending, &pending));
+    return pending > 0;
+  }
   bool is_read_only() { return database_->health().access() == Access::kReadOnly; }
 
   test::TestDirectory directory_;
@@ -243,13 +251,14 @@ TEST_F(FaultTest, AResumeDoesNotWaitForAFlushThatWasToBeginWhenAWriteFailed) {
   WriteBatch batch;
   batch.put(kDefaultFamily, "o", "1");
   must(other.value()->write(batch, Durability::kSynced));
-  slow->set({.operation = Operation::kSync, .part = ".sst", .cause = 0, .delay_ms = 1000});
+  slow->set({.operation = Operation::kSync, .part = ".sst", .cause = 0, .is_held = true});
   std::thread busy([&] { must(other.value()->flush()); });
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  await([&] { return slow->held() > 0; });
   std::thread waiting([&] { EXPECT_FALSE(database_->flush().is_ok()); });
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  await([&] { return is_flush_pending(); });
   files_->set({.operation = Operation::kAppend, .part = ".log"});
   EXPECT_FALSE(put("failed", "2").is_ok());
+  slow->release();
   busy.join();
   waiting.join();
   files_->heal();
@@ -260,7 +269,7 @@ TEST_F(FaultTest, AResumeDoesNotWaitForAFlushThatWasToBeginWhenAWriteFailed) {
     EXPECT_TRUE(succeeds(resume()));
     done.set_value();
   });
-  if (done.get_future().wait_for(std::chrono::seconds(20)) != std::future_status::ready) {
+  if (done.get_future().wait_for(std::chrono::seconds(120)) != std::future_status::ready) {
     ADD_FAILURE() << "the resume waits forever";
     std::_Exit(1);
   }
@@ -271,12 +280,13 @@ TEST_F(FaultTest, AResumeDoesNotWaitForAFlushThatWasToBeginWhenAWriteFailed) {
 
 TEST_F(FaultTest, AResumeBeginsANewLogAlsoIfAFlushHasFailedBeside) {
   must(put("a", "1"));
-  files_->set({{.operation = Operation::kAppend, .part = ".sst", .delay_ms = 500},
+  files_->set({{.operation = Operation::kAppend, .part = ".sst", .is_held = true},
                {.operation = Operation::kAppend, .part = ".log", .skipped = 1}});
   std::thread flushing([&] { EXPECT_FALSE(database_->flush().is_ok()); });
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  await([&] { return files_->held() > 0; });
   // The first record of the log that the flush has begun; or the next.
   for (int i = 0; i < 3; ++i) put("failed", "2").ignore("one of them fails");
+  files_->release();
   flushing.join();
   ASSERT_TRUE(succeeds(heal_and_resume()));
   EXPECT_TRUE(succeeds(put("later", "3")));

@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -26,6 +27,7 @@ struct Fault {
   int count = 1 << 30;      // how many of them fail then
   bool is_torn = false;     // an append that fails leaves half of its bytes
   int delay_ms = 0;         // how long they take to fail
+  bool is_held = false;     // they wait for release() before they fail, or are done
 };
 
 class FaultyFileSystem : public rdb::FileSystemWrapper {
@@ -37,12 +39,25 @@ class FaultyFileSystem : public rdb::FileSystemWrapper {
     const std::lock_guard guard(mutex_);
     faults_ = std::move(faults);
     failures_ = 0;
+    is_released_ = false;
   }
   void set(Fault fault) { set(std::vector<Fault>{std::move(fault)}); }
   void heal() { set(std::vector<Fault>()); }
   int failures() const {
     const std::lock_guard guard(mutex_);
     return failures_;
+  }
+
+  // Lets operations that are held go on, and all later ones, until faults are set anew.
+  void release() {
+    const std::lock_guard guard(mutex_);
+    is_released_ = true;
+    released_.notify_all();
+  }
+  // How many operations are held.
+  int held() const {
+    const std::lock_guard guard(mutex_);
+    return held_;
   }
 
   // The error of an operation; ok if it is to succeed. Errors look as those of RocksDB's own files.
@@ -59,8 +74,14 @@ class FaultyFileSystem : public rdb::FileSystemWrapper {
       --fault.count;
       ++failures_;
       if (is_torn != nullptr) *is_torn = fault.is_torn;
+      // The fault itself may be replaced while the operation takes its time.
       const int delay_ms = fault.delay_ms;
       const rdb::IOStatus error = error_of(fault, path);
+      if (fault.is_held) {
+        ++held_;
+        released_.wait(guard, [this] { return is_released_; });
+        --held_;
+      }
       guard.unlock();
       std::this_thread::sleep_for(std::chrono::milliseconds(delay_ms));
       return error;
@@ -94,8 +115,11 @@ class FaultyFileSystem : public rdb::FileSystemWrapper {
   }
 
   mutable std::mutex mutex_;
+  std::condition_variable released_;
   std::vector<Fault> faults_;
   int failures_ = 0;
+  int held_ = 0;
+  bool is_released_ = false;
 };
 
 class FaultyFile : public rdb::FSWritableFileOwnerWrapper {

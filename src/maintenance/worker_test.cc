@@ -52,7 +52,7 @@ class WorkerTest : public testing::Test {
     return count;
   }
   bool queue_empties() const {
-    const auto deadline = std::chrono::steady_clock::now() + 20s;
+    const auto deadline = std::chrono::steady_clock::now() + 120s;
     while (!catalog_->dropped_indexes().empty()) {
       if (std::chrono::steady_clock::now() > deadline) return false;
       std::this_thread::sleep_for(1ms);
@@ -126,13 +126,19 @@ TEST_F(WorkerTest, AReclaimedIndexStaysGoneAfterAStop) {
 }
 
 TEST_F(WorkerTest, StoppingDoesNotWaitForTheNextRound) {
-  const auto start = std::chrono::steady_clock::now();
-  for (int i = 0; i < 10; ++i) {
-    Worker worker(*database_, *catalog_);
-    worker.set_sync_log(true);
-    worker.wake();
+  // A round takes a second. The machine may hold up one stop or another, but not most of them.
+  constexpr int kStops = 15;
+  int quick = 0;
+  for (int i = 0; i < kStops; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    {
+      Worker worker(*database_, *catalog_);
+      worker.set_sync_log(true);
+      worker.wake();
+    }
+    if (std::chrono::steady_clock::now() - start < 500ms) ++quick;
   }
-  EXPECT_LT(std::chrono::steady_clock::now() - start, 5s);
+  EXPECT_GT(quick, kStops / 3);
 }
 
 TEST_F(WorkerTest, TasksAreDoneInOrderAndAFailedOneIsTriedAgainBeforeThoseBehindIt) {
@@ -148,7 +154,7 @@ TEST_F(WorkerTest, TasksAreDoneInOrderAndAFailedOneIsTriedAgainBeforeThoseBehind
     ++done;
     return Status::ok();
   });
-  const auto deadline = std::chrono::steady_clock::now() + 20s;
+  const auto deadline = std::chrono::steady_clock::now() + 120s;
   while (done == 0 && std::chrono::steady_clock::now() < deadline) {
     worker.wake();
     std::this_thread::sleep_for(1ms);
@@ -177,7 +183,7 @@ TEST_F(WorkerTest, WhatIsDoneInEveryRoundIs) {
     ++rounds;
     return Status::ok();
   });
-  const auto deadline = std::chrono::steady_clock::now() + 20s;
+  const auto deadline = std::chrono::steady_clock::now() + 120s;
   while (rounds < 3 && std::chrono::steady_clock::now() < deadline) {
     worker.wake();
     std::this_thread::sleep_for(1ms);

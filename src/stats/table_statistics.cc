@@ -32,12 +32,6 @@ constexpr double kFilesError = 0.05;
 // A range is estimated by known positions alone if that is right within this share.
 constexpr double kPositionsError = 0.25;
 
-std::int64_t now_us() {
-  using std::chrono::duration_cast;
-  using std::chrono::microseconds;
-  return duration_cast<microseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 std::uint64_t rounded(double number) {
   return static_cast<std::uint64_t>(std::llround(std::max(number, 0.0)));
 }
@@ -51,8 +45,13 @@ std::string_view without_id(std::string_view key) {
 }  // namespace
 
 TableStatistics::TableStatistics(kv::Database& database, catalog::Catalog& catalog,
-                                 kv::KeyPartsSource* key_parts, catalog::TablePointer table)
-    : database_(database), catalog_(catalog), key_parts_(key_parts), table_(std::move(table)) {
+                                 kv::KeyPartsSource* key_parts, catalog::TablePointer table,
+                                 Clock clock)
+    : database_(database),
+      catalog_(catalog),
+      key_parts_(key_parts),
+      table_(std::move(table)),
+      clock_(clock) {
   for (const catalog::IndexDefinition& index : table_->indexes) {
     indexes_.push_back({catalog_.statistics(index.id).value_or(catalog::IndexStatistics()),
                         std::make_shared<const IndexFigures>(),
@@ -60,6 +59,12 @@ TableStatistics::TableStatistics(kv::Database& database, catalog::Catalog& catal
   }
   const std::lock_guard guard(refresh_mutex_);
   refresh();
+}
+
+std::int64_t TableStatistics::steady_us() {
+  using std::chrono::duration_cast;
+  using std::chrono::microseconds;
+  return duration_cast<microseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 kv::FamilyId TableStatistics::family_of(std::size_t index_number) const {
@@ -87,13 +92,13 @@ std::uint64_t TableStatistics::row_count() const {
 // ---- refresh
 
 void TableStatistics::refresh_if_due() {
-  if (now_us() / 1000 < next_refresh_ms_.load(std::memory_order_relaxed)) return;
+  if (clock_() / 1000 < next_refresh_ms_.load(std::memory_order_relaxed)) return;
   const std::unique_lock guard(refresh_mutex_, std::try_to_lock);
   if (guard.owns_lock()) refresh();
 }
 
 void TableStatistics::refresh() {
-  const std::int64_t begin_us = now_us();
+  const std::int64_t begin_us = clock_();
   // Read first: what changes meanwhile is seen next time.
   const std::uint64_t version = database_.structure_version(family_of(0));
   const bool files_changed = version != structure_version_;
@@ -111,7 +116,7 @@ void TableStatistics::refresh() {
     values_are_due_ = true;
   }
   if (values_are_due_) refresh_values();
-  const std::int64_t end_us = now_us();
+  const std::int64_t end_us = clock_();
   next_refresh_ms_ =
       end_us / 1000 + std::max(kRefreshIntervalMs, kPauseFactor * (end_us - begin_us) / 1000);
 }

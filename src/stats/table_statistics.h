@@ -29,9 +29,14 @@ struct TableSize {
 //             less than 1 % of the time: after a slow one the next waits longer.
 class TableStatistics {
  public:
-  // `key_parts` may be null: then values are counted by analyze() alone.
+  // Microseconds since some moment.
+  using Clock = std::int64_t (*)();
+
+  // `key_parts` may be null: then values are counted by analyze() alone. `clock` says when a
+  // refresh is due; it never goes back, and any thread may call it.
   TableStatistics(kv::Database& database, catalog::Catalog& catalog,
-                  kv::KeyPartsSource* key_parts, catalog::TablePointer table);
+                  kv::KeyPartsSource* key_parts, catalog::TablePointer table,
+                  Clock clock = &steady_us);
 
   TableSize size();
   // Counts rows that statements inserted (positive) or deleted, committed or not.
@@ -63,6 +68,8 @@ class TableStatistics {
   Result<std::uint64_t> entries_in_range(std::size_t index_number, const kv::KeyRange& range);
 
  private:
+  static std::int64_t steady_us();
+
   struct Index {
     catalog::IndexStatistics analyzed;  // empty where never analyzed
     std::shared_ptr<const IndexFigures> figures;
@@ -105,6 +112,7 @@ class TableStatistics {
   catalog::Catalog& catalog_;
   kv::KeyPartsSource* const key_parts_;
   const catalog::TablePointer table_;
+  const Clock clock_;
   std::atomic<std::int64_t> changed_rows_{0};
   std::atomic<std::uint64_t> base_rows_{0};
   std::atomic<std::uint64_t> row_bytes_{0};
