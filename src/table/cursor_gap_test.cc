@@ -1,5 +1,5 @@
+#include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <iostream>
 #include <optional>
 #include <random>
@@ -15,6 +15,7 @@
 namespace basalt::table {
 namespace {
 
+using basalt::test::await;
 using basalt::test::fails_with;
 using basalt::test::must;
 using basalt::test::succeeds;
@@ -43,7 +44,7 @@ ReadSettings locking(bool may_wait = false, lock::LockMode mode = lock::LockMode
   ReadSettings settings;
   settings.lock = mode;
   settings.locks_gaps = true;
-  settings.wait = {.may_wait = may_wait, .timeout_ms = 20'000};
+  settings.wait = {.may_wait = may_wait, .timeout_ms = 300'000};
   return settings;
 }
 
@@ -109,6 +110,14 @@ class CursorGapTest : public testing::Test {
     must(cursor.seek(SeekMode::kFirstAtOrAfter, prefix(index_number, first), record_.data(),
                      found));
     return rest(cursor, found);
+  }
+  // Returns when some transaction waits for a lock.
+  void await_waiting_request() {
+    await([this] {
+      const std::vector<lock::LockInfo> locks = store_.transactions().locks().snapshot();
+      return std::any_of(locks.begin(), locks.end(),
+                         [](const lock::LockInfo& lock) { return !lock.granted; });
+    });
   }
   // Whether another transaction may insert the row; it is not kept.
   bool may_insert(int id) {
@@ -224,7 +233,7 @@ TEST_F(CursorGapTest, WhatAnotherIsInsertingIsWaitedFor) {
   for (const std::size_t index : {test::kPrimary, test::kByCode, test::kByCity}) {
     must(a_.insert(row_of(45)));
     std::thread other([this] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      await_waiting_request();
       a_.commit();
     });
     EXPECT_EQ(scan(b_, index, 30, 60, locking(true)), (Ids{30, 40, 45, 50, 60})) << index;
@@ -238,7 +247,7 @@ TEST_F(CursorGapTest, WhoIsWaitedForMayInsertMoreRowsIntoTheRange) {
   must(a_.insert(row_of(45)));
   Ids ids;
   std::thread waiting([&] { ids = scan(b_, test::kPrimary, 30, 60, locking(true)); });
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  await_waiting_request();
   for (const int id : {43, 47}) EXPECT_TRUE(succeeds(a_.insert(row_of(id)))) << id;
   a_.commit();
   waiting.join();
@@ -248,7 +257,7 @@ TEST_F(CursorGapTest, WhoIsWaitedForMayInsertMoreRowsIntoTheRange) {
 TEST_F(CursorGapTest, WhatAnotherTakesBackIsNotSeen) {
   must(a_.insert(row_of(45)));
   std::thread other([this] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    await_waiting_request();
     a_.rollback();
   });
   EXPECT_EQ(scan(b_, test::kPrimary, 30, 60, locking(true)), (Ids{30, 40, 50, 60}));
@@ -370,6 +379,7 @@ TEST_F(CursorGapTest, ARangeReadTwiceIsTheSameWhileOthersInsert) {
   constexpr int kReaders = 3;
   constexpr int kWriters = 3;
   constexpr int kRounds = 150;
+  constexpr int kChanges = 20;
   const unsigned seed = std::random_device{}();
   std::cout << "seed " << seed << std::endl;
   std::atomic<int> readers_left = kReaders;
@@ -396,7 +406,8 @@ TEST_F(CursorGapTest, ARangeReadTwiceIsTheSameWhileOthersInsert) {
         }
         return status.is_ok();
       };
-      for (int round = 0; round < kRounds; ++round) {
+      // Not before there is something to see: writers may begin late.
+      for (int round = 0; round < kRounds || changes <= kChanges; ++round) {
         const std::size_t index = random() % 2 == 0 ? test::kPrimary : test::kByCode;
         const int first = static_cast<int>(random() % 60);
         const int last = first + static_cast<int>(random() % 30);
@@ -415,7 +426,7 @@ TEST_F(CursorGapTest, ARangeReadTwiceIsTheSameWhileOthersInsert) {
     threads.emplace_back([&, writer] {
       std::mt19937 random(seed + 100 + static_cast<unsigned>(writer));
       test::Session session(store_);
-      session.writer().set_wait_policy({.may_wait = true, .timeout_ms = 20'000});
+      session.writer().set_wait_policy({.may_wait = true, .timeout_ms = 300'000});
       while (readers_left > 0) {
         bool failed = false;
         for (unsigned i = 0; i < 1 + random() % 3 && !failed; ++i) {
@@ -438,7 +449,7 @@ TEST_F(CursorGapTest, ARangeReadTwiceIsTheSameWhileOthersInsert) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(differences, 0) << "seed " << seed;
-  EXPECT_GT(changes, 20);
+  EXPECT_GT(changes, kChanges);
   EXPECT_TRUE(store_.check().empty());
 }
 
