@@ -16,7 +16,16 @@
 // For tests: a file system that fails when it is told to.
 namespace basalt::kv::test {
 
-enum class Operation { kAppend, kSync, kCreate, kRename, kDirectorySync, kTruncate, kRead };
+enum class Operation {
+  kAppend,
+  kSync,
+  kCreate,
+  kRename,
+  kDirectorySync,
+  kTruncate,
+  kRead,
+  kPrefetch,
+};
 
 // Fails the operations of one kind on files whose path contains `part`.
 struct Fault {
@@ -173,6 +182,12 @@ class FaultyReadFile : public rdb::FSRandomAccessFileOwnerWrapper {
     const rdb::IOStatus status = files_.visit(Operation::kRead, path_);
     if (!status.ok()) return status;
     return FSRandomAccessFileOwnerWrapper::Read(offset, bytes, options, result, scratch, debug);
+  }
+  rdb::IOStatus Prefetch(std::uint64_t offset, std::size_t bytes, const rdb::IOOptions& options,
+                         rdb::IODebugContext* debug) override {
+    const rdb::IOStatus status = files_.visit(Operation::kPrefetch, path_);
+    if (!status.ok()) return status;
+    return FSRandomAccessFileOwnerWrapper::Prefetch(offset, bytes, options, debug);
   }
 
  private:

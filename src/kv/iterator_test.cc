@@ -5,6 +5,8 @@
 
 #include "base/test_support.h"
 #include "kv/database.h"
+#include "kv/faulty_file_system.h"
+#include "kv/rocksdb_access.h"
 #include "kv/test_directory.h"
 
 // Goal: an iterator moves like one over a std::map cut to its bounds. Method: keys in files and in
@@ -133,6 +135,30 @@ TEST_F(IteratorTest, AnEmptyRangeHasNoKeys) {
   iterator.seek_to_last();
   EXPECT_FALSE(iterator.is_valid());
   EXPECT_TRUE(basalt::test::succeeds(iterator.status()));
+}
+
+TEST_F(IteratorTest, AScanOfAFileIsReadAheadByTheSystemAlone) {
+  WriteBatch batch;
+  std::string value(1000, 'v');
+  for (int i = 0; i < 500; ++i) {
+    for (char& byte : value) byte = static_cast<char>(random_());
+    batch.put(kDefaultFamily, "c" + std::to_string(1000 + i), value);
+  }
+  must(database_->write(batch, Durability::kBuffered));
+  must(database_->flush());
+  database_.reset();
+  const auto files = std::make_shared<test::FaultyFileSystem>();
+  database_ = must(Database::open(test::small_options(directory_ / "db"), files));
+  Iterator iterator = database_->new_iterator(kDefaultFamily, {}, {"c", "d"});
+  // Counted, not failed.
+  files->set({.operation = test::Operation::kPrefetch, .part = ".sst", .cause = 0});
+  int entries = 0;
+  for (iterator.seek_to_first(); iterator.is_valid(); iterator.next()) ++entries;
+  EXPECT_EQ(entries, 500);
+  EXPECT_GT(files->failures(), 0) << "cold blocks were not read ahead";
+  const KeyRange range{"c", "d"};
+  const IteratorBounds bounds(range);
+  EXPECT_FALSE(make_read_options({}, &bounds).auto_readahead_size) << "RocksDB would trim it";
 }
 
 TEST_F(IteratorTest, AnIteratorKeepsItsBoundsWhenItIsMoved) {

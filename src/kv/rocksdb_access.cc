@@ -18,6 +18,9 @@ rdb::ReadOptions make_read_options(const ReadView& view, const IteratorBounds* b
   options.snapshot = view.snapshot != nullptr ? view.snapshot->handle() : nullptr;
   options.fill_cache = view.fill_cache;
   options.max_skippable_internal_keys = view.skipped_max;
+  // Would prepare, at every block, to trim what RocksDB reads ahead itself. It leaves that to the
+  // system, through FileSystem::Prefetch.
+  options.auto_readahead_size = false;
   if (bounds != nullptr && !bounds->range.lower.empty()) {
     options.iterate_lower_bound = &bounds->lower;
   }
