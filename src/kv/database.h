@@ -228,8 +228,9 @@ class Database {
   Status flush();
   // Rewrites a range so that it holds no obsolete versions. Slow; for OPTIMIZE and tests.
   Status compact(FamilyId family, const KeyRange& range);
-  // Gives the space of a range back that no reader and no snapshot needs any more: whole files at
-  // once, the rest as compaction comes by. Not for ranges that are still in use.
+  // Gives the space of a range back that nobody reads or writes any more, now or later: whole files
+  // at once, the rest as compaction comes by. Until then reads may still find what was there, as
+  // no read looks for ranges that were reclaimed.
   Status reclaim(FamilyId family, const KeyRange& range);
   RangeSize estimate(FamilyId family, const KeyRange& range);
   // Only the entries in memtables, of which RangeSize has the size, too.

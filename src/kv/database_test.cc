@@ -249,13 +249,26 @@ TEST_F(DatabaseTest, AReclaimedRangeIsGoneAndItsNeighboursStay) {
       must(database_->flush());
       must(database_->compact(kDefaultFamily, {}));
       EXPECT_LT(database_->estimate(kDefaultFamily, {"b", "c"}).bytes, 10'000u);
+      EXPECT_EQ(count_entries(*database_, kDefaultFamily, {"b", "c"}), 0u);
     }
     EXPECT_EQ(count_entries(*database_, kDefaultFamily, {"a", "b"}), 300u);
-    EXPECT_EQ(count_entries(*database_, kDefaultFamily, {"b", "c"}), 0u);
     EXPECT_EQ(count_entries(*database_, kDefaultFamily, {"c", "d"}), 300u);
   }
   reopen();
   EXPECT_EQ(count_entries(*database_, kDefaultFamily, {"b", "c"}), 0u);
+}
+
+// To look for them would cost every read of other ranges.
+TEST_F(DatabaseTest, NoReadLooksForReclaimedRanges) {
+  put_many("b", 200, 100);
+  ASSERT_TRUE(succeeds(database_->reclaim(kDefaultFamily, {"b", "c"})));
+  EXPECT_EQ(count_entries(*database_, kDefaultFamily, {"b", "c"}), 200u);
+  EXPECT_NE(value_of(*database_, kDefaultFamily, numbered("b", 7)), "(none)");
+  const std::vector<std::string> keys{numbered("b", 1), numbered("b", 2)};
+  PinnedValues values;
+  must(database_->get_many(kDefaultFamily, keys, {}, values));
+  EXPECT_EQ(values.state(0), PinnedValues::State::kFound);
+  EXPECT_EQ(values.state(1), PinnedValues::State::kFound);
 }
 
 TEST_F(DatabaseTest, CompactingLeavesOneVersionOfEachKey) {

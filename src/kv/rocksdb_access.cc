@@ -21,6 +21,8 @@ rdb::ReadOptions make_read_options(const ReadView& view, const IteratorBounds* b
   // Would prepare, at every block, to trim what RocksDB reads ahead itself. It leaves that to the
   // system, through FileSystem::Prefetch.
   options.auto_readahead_size = false;
+  // Only reclaim() makes them, of ranges that nobody reads.
+  options.ignore_range_deletions = true;
   if (bounds != nullptr && !bounds->range.lower.empty()) {
     options.iterate_lower_bound = &bounds->lower;
   }
