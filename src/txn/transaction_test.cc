@@ -116,6 +116,24 @@ TEST_F(TransactionTest, AReadOfOneRowNeedsNoSnapshot) {
   }
 }
 
+TEST_F(TransactionTest, AtReadCommittedAReadWithoutASnapshotSeesOwnChangesAndTheNewestOfOthers) {
+  commit_put("k", "1");
+  put(*a_, "own", "v");
+  const auto read_once = [this](std::string_view key) {
+    kv::PinnedValue value;
+    bool found = false;
+    a_->begin_statement(kRc);
+    must(a_->get(test::kFamily, key, a_->consistent_view(false), value, found));
+    a_->end_statement();
+    return found ? std::string(value.view()) : "(none)";
+  };
+  EXPECT_EQ(read_once("k"), "1");
+  commit_put("k", "2");
+  EXPECT_EQ(read_once("k"), "2");
+  EXPECT_EQ(read_once("own"), "v");
+  EXPECT_EQ(store_.database().property(test::kFamily, "rocksdb.num-snapshots"), "0");
+}
+
 TEST_F(TransactionTest, StatesFollowWhatTheTransactionDoes) {
   EXPECT_EQ(a_->state(), State::kIdle);
   a_->begin_statement(kRr);

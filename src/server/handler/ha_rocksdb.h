@@ -203,6 +203,7 @@ class ha_rocksdb final : public handler {
   table::ReadSettings read_settings() const;
   // Whether the statement's only access to data is the point read that comes next.
   bool is_only_read() const;
+  bool is_one_read(uint index);
   void prepare_seek(const uchar* record);
   // Encodes a search key; a unique index's without the primary key parts. Returns its parts.
   std::size_t make_prefix(uint index, const uchar* key, key_part_map parts, std::string& prefix);

@@ -394,17 +394,23 @@ int ha_rocksdb::index_read_map(uchar* record, const uchar* key, key_part_map par
   return finish_read(std::move(status), found, record, HA_ERR_KEY_NOT_FOUND);
 }
 
-// Const tables: the only read of a statement needs no snapshot to be consistent. An entry and the
-// row that it leads to are two reads, between which others may commit.
+// Const tables: the only read of a statement needs no snapshot to be consistent.
 int ha_rocksdb::index_read_idx_map(uchar* record, uint index, const uchar* key,
                                    key_part_map parts, ha_rkey_function mode) noexcept {
-  const bool is_one_read = index == table->s->primary_key || keyread_enabled();
-  reads_once_ = is_one_read && is_only_read();
+  reads_once_ = is_one_read(index) && is_only_read();
   const int result = handler::index_read_idx_map(record, index, key, parts, mode);
   reads_once_ = false;
   return result;
 }
 
+// Whether a point read of the index is a single read of the engine. An entry and the row that it
+// leads to are two, between which others may commit.
+bool ha_rocksdb::is_one_read(uint index) {
+  return index == table->s->primary_key || (keyread_enabled() && !reads_prefixed_part(index));
+}
+
+// In a transaction, too, a statement at READ COMMITTED has a snapshot of its own. At REPEATABLE
+// READ later statements must see the same.
 bool ha_rocksdb::is_only_read() const {
   THD* thd = ha_thd();
   const LEX* lex = thd->lex;
@@ -412,7 +418,8 @@ bool ha_rocksdb::is_only_read() const {
          lex->query_tables->next_global == nullptr && lex->sroutines.records == 0 &&
          lex->all_selects_list != nullptr &&
          lex->all_selects_list->next_select_in_list() == nullptr && !thd->in_sub_stmt &&
-         !thd_test_options(thd, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN);
+         (thd_tx_isolation(thd) <= ISO_READ_COMMITTED ||
+          !thd_test_options(thd, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN));
 }
 
 int ha_rocksdb::index_next(uchar* record) noexcept {
