@@ -51,7 +51,8 @@ TableStatistics::TableStatistics(kv::Database& database, catalog::Catalog& catal
       catalog_(catalog),
       key_parts_(key_parts),
       table_(std::move(table)),
-      clock_(clock) {
+      clock_(clock),
+      entry_bytes_(table_->indexes.size()) {
   for (const catalog::IndexDefinition& index : table_->indexes) {
     indexes_.push_back({catalog_.statistics(index.id).value_or(catalog::IndexStatistics()),
                         std::make_shared<const IndexFigures>(),
@@ -127,6 +128,7 @@ void TableStatistics::read_files() {
         database_.index_files(family_of(i), table_->indexes[i].id);
     if (!files.is_ok()) continue;  // the figures of before are better than none
     auto figures = std::make_shared<const IndexFigures>(std::move(files.value()));
+    entry_bytes_[i].store(figures->entry_bytes(), std::memory_order_relaxed);
     const std::lock_guard guard(mutex_);
     indexes_[i].figures = std::move(figures);
   }
@@ -213,10 +215,6 @@ TableSize TableStatistics::size() {
   size.row_bytes = row_bytes_.load(std::memory_order_relaxed);
   size.index_bytes = index_bytes_.load(std::memory_order_relaxed);
   return size;
-}
-
-double TableStatistics::entry_bytes(std::size_t index_number) const {
-  return figures_of(index_number)->entry_bytes();
 }
 
 void TableStatistics::set_exact_rows(std::uint64_t rows) {

@@ -23,8 +23,9 @@ struct TableSize {
 
 // Shared by all sessions that have the table open.
 //
-// Threads     Safe from any thread. size(), row_count() and generation() read atomics unless a
-//             refresh is due; nobody waits for a refresh of another thread.
+// Threads     Safe from any thread. size(), entry_bytes() and generation(), which every plan asks
+//             for several times, read atomics unless a refresh is due; nobody waits for a refresh
+//             of another thread.
 // Cost        A refresh happens when somebody asks, a second or more after the last one, and takes
 //             less than 1 % of the time: after a slow one the next waits longer.
 class TableStatistics {
@@ -45,7 +46,9 @@ class TableStatistics {
   }
   // Bytes of a key and its value as they are in memory, not as they are compressed. 0: no file
   // tells.
-  double entry_bytes(std::size_t index_number) const;
+  double entry_bytes(std::size_t index_number) const {
+    return entry_bytes_[index_number].load(std::memory_order_relaxed);
+  }
 
   // Rows per distinct value of the first `parts` (extended) parts of an index: at least 1. From
   // the last analyze() if it still fits the table, else from the files, else from some entries.
@@ -117,6 +120,7 @@ class TableStatistics {
   std::atomic<std::uint64_t> base_rows_{0};
   std::atomic<std::uint64_t> row_bytes_{0};
   std::atomic<std::uint64_t> index_bytes_{0};
+  std::vector<std::atomic<double>> entry_bytes_;  // of each index
   std::atomic<std::int64_t> next_refresh_ms_{0};
   std::atomic<std::uint64_t> generation_{1};
   std::mutex refresh_mutex_;

@@ -133,6 +133,14 @@ TEST_F(TableStatisticsTest, TheRowsOfAMemtableAreCounted) {
   EXPECT_LT(statistics_->size().rows, 10'000u);
 }
 
+TEST_F(TableStatisticsTest, BytesOfAnEntryAreThoseOfItsFilesAndZeroWithoutFiles) {
+  insert(0, 1000);
+  EXPECT_EQ(opened().entry_bytes(0), 0);
+  must(database_->flush());
+  EXPECT_NEAR(opened().entry_bytes(0), 12 + 80, 4);
+  EXPECT_EQ(statistics_->entry_bytes(1), 0) << "it has no entries";
+}
+
 TEST_F(TableStatisticsTest, NotedRowsCountAtOnceAndNeverBelowZero) {
   opened().note_rows(500);
   EXPECT_EQ(statistics_->size().rows, 500u);
