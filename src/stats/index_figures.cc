@@ -155,6 +155,14 @@ void IndexFigures::merge_distinct() {
   }
 }
 
+std::string_view IndexFigures::last_key() const {
+  std::string_view last;
+  for (const kv::IndexProperties& file : files_) {
+    last = std::max(last, std::string_view(file.last_key));
+  }
+  return last;
+}
+
 double IndexFigures::entry_bytes() const { return puts_ > 0 ? bytes_ / puts_ : 0; }
 
 std::optional<double> IndexFigures::entries_per_value(std::size_t parts,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <optional>
 #include <string>
 
 #include "base/bytes.h"
@@ -16,6 +17,10 @@ constexpr std::int64_t kRefreshIntervalMs = 1000;
 constexpr std::int64_t kPauseFactor = 100;
 // Up to here a range is counted, beyond it is estimated.
 constexpr std::uint64_t kExactCountMax = 256;
+// Values of a unique integer that a range may have room for to be estimated by them alone, and the
+// part of them that must exist in the table.
+constexpr std::uint64_t kValuesMax = 256;
+constexpr double kLeastDensity = 0.5;
 // Removed entries that a count passes between two others before it becomes an estimate.
 constexpr std::uint64_t kSkippedMax = 1000;
 // Up to here the rows of a table are counted at first sight.
@@ -37,6 +42,26 @@ std::uint64_t rounded(double number) {
 }
 
 std::uint64_t distance(std::uint64_t a, std::uint64_t b) { return a < b ? b - a : a - b; }
+
+// The width in bytes of the integers that are the keys of an index; 0 if they are anything else.
+std::size_t integer_bytes(const catalog::TableDefinition& table,
+                          const catalog::IndexDefinition& index) {
+  if (!index.unique || index.parts.size() != 1) return 0;
+  const catalog::ColumnDefinition& column = table.columns[index.parts.front().column];
+  const bool is_integer = column.kind == codec::ColumnKind::kSignedInteger ||
+                          column.kind == codec::ColumnKind::kUnsignedInteger;
+  return is_integer && !column.nullable ? column.record_length : 0;
+}
+
+// The order of an integer key among all of its width. Bounds may be shorter than keys.
+std::optional<std::uint64_t> ordinal(std::string_view key, std::size_t bytes) {
+  if (key.size() > bytes) return std::nullopt;
+  std::uint64_t number = 0;
+  for (std::size_t i = 0; i < bytes; ++i) {
+    number = number << 8 | (i < key.size() ? static_cast<std::uint8_t>(key[i]) : 0);
+  }
+  return number;
+}
 
 std::string_view without_id(std::string_view key) {
   return key.substr(std::min(key.size(), sizeof(catalog::IndexId)));
@@ -410,10 +435,39 @@ Result<TableStatistics::Counted> TableStatistics::count_entries(std::size_t inde
   return counted;
 }
 
+// A unique integer has at most as many entries in a range as there are integers, and if most of
+// them exist in the table, that is all there is to know of a small one.
+std::optional<std::uint64_t> TableStatistics::entries_by_values(std::size_t index_number,
+                                                                const kv::KeyRange& range) const {
+  const std::size_t bytes = integer_bytes(*table_, table_->indexes[index_number]);
+  constexpr std::size_t kIdBytes = sizeof(catalog::IndexId);
+  if (bytes == 0 || range.upper.compare(0, kIdBytes, range.lower, 0, kIdBytes) != 0) {
+    return std::nullopt;
+  }
+  const auto lower = ordinal(without_id(range.lower), bytes);
+  const auto upper = ordinal(without_id(range.upper), bytes);
+  if (!lower || !upper || *upper <= *lower || *upper - *lower > kValuesMax) return std::nullopt;
+  const std::shared_ptr<const IndexFigures> figures = figures_of(index_number);
+  const std::string_view last_key = figures->last_key();
+  const auto first = ordinal(figures->first_key(), bytes);
+  const auto last = ordinal(last_key, bytes);
+  // Beyond the files it is memtables that have the entries, or nothing has.
+  if (last_key.empty() || !figures->is_complete() || !first || !last || *lower < *first ||
+      *upper - 1 > *last) {
+    return std::nullopt;
+  }
+  const double rows = std::min(figures->entries(), static_cast<double>(row_count()));
+  const double density = rows / (static_cast<double>(*last - *first) + 1);
+  if (density < kLeastDensity) return std::nullopt;
+  const double entries = std::min(density, 1.0) * static_cast<double>(*upper - *lower);
+  return std::max<std::uint64_t>(rounded(entries), 1);
+}
+
 Result<std::uint64_t> TableStatistics::entries_in_range(std::size_t index_number,
                                                         const kv::KeyRange& range) {
   if (!range.upper.empty() && range.lower >= range.upper) return std::uint64_t{0};
   refresh_if_due();
+  if (const auto entries = entries_by_values(index_number, range)) return *entries;
   Result<Counted> counted = count_entries(index_number, range);
   if (!counted.is_ok()) return counted.take_status();
   const std::uint64_t entries = counted.value().entries;

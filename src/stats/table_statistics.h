@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "base/status.h"
@@ -67,7 +68,8 @@ class TableStatistics {
   void set_exact_rows(std::uint64_t rows);
 
   // Number of entries in [lower, upper) of an index: exact when small, estimated otherwise, and
-  // never 0 unless there is none.
+  // never 0 unless there is none. Small ranges of a unique integer whose values mostly exist are
+  // estimated, too, and not read.
   Result<std::uint64_t> entries_in_range(std::size_t index_number, const kv::KeyRange& range);
 
  private:
@@ -106,6 +108,8 @@ class TableStatistics {
   bool fits(const catalog::IndexStatistics& analyzed) const;
   double estimate_entries(std::size_t index_number, const kv::KeyRange& range,
                           const Counted& counted);
+  std::optional<std::uint64_t> entries_by_values(std::size_t index_number,
+                                                 const kv::KeyRange& range) const;
   Result<Counted> count_entries(std::size_t index_number, const kv::KeyRange& range);
   double estimate_in_files(std::size_t index_number, const IndexFigures& figures,
                            const kv::KeyRange& range, const Counted& counted);

@@ -168,6 +168,87 @@ TEST_F(TableStatisticsTest, SmallRangesAreExactInMemoryAndInFiles) {
   }
 }
 
+// A table with a primary key of one integer.
+class IntegerRangeTest : public testing::Test {
+ protected:
+  IntegerRangeTest() {
+    must(catalog_.load());
+    catalog::TableDefinition definition;
+    definition.name = "test/n";
+    definition.columns = {{"id", codec::ColumnKind::kUnsignedInteger, 4, 0, false, true}};
+    definition.indexes = {{"PRIMARY", 0, 0, true, {{0, 0, false, 4}}}};
+    table_ = must(catalog_.create(definition));
+    database_->set_key_parts(&key_layouts_);
+  }
+  ~IntegerRangeTest() override { database_->set_key_parts(nullptr); }
+
+  std::string key(std::uint32_t id) const {
+    std::string key;
+    append_be32(key, table_->indexes[0].id);
+    append_be32(key, id);
+    return key;
+  }
+  template <typename Chosen>
+  void write(std::uint32_t from, std::uint32_t to, bool is_put, Chosen chosen) {
+    kv::WriteBatch batch;
+    for (std::uint32_t id = from; id < to; ++id) {
+      if (!chosen(id)) continue;
+      is_put ? batch.put(kv::kDefaultFamily, key(id), text(id, 80))
+             : batch.remove(kv::kDefaultFamily, key(id));
+    }
+    must(database_->write(batch, kv::Durability::kBuffered));
+  }
+  template <typename Chosen>
+  void fill(Chosen chosen) {
+    write(0, 10'000, true, chosen);
+    must(database_->flush());
+    statistics_ = std::make_unique<TableStatistics>(*database_, catalog_, &key_layouts_, table_);
+  }
+  std::uint64_t in_range(std::uint32_t from, std::uint32_t to) {
+    return must(statistics_->entries_in_range(0, {key(from), key(to)}));
+  }
+
+  kv::test::TestDirectory directory_;
+  std::unique_ptr<kv::Database> database_ = kv::test::open_database(directory_ / "db");
+  catalog::Catalog catalog_{*database_};
+  KeyLayouts key_layouts_{catalog_, nullptr};
+  catalog::TablePointer table_;
+  std::unique_ptr<TableStatistics> statistics_;
+};
+
+TEST_F(IntegerRangeTest, ASmallRangeOfADenseIntegerIsKnownWithoutReadingIt) {
+  fill([](std::uint32_t id) { return id % 4 != 0; });
+  write(1000, 1256, false, [](std::uint32_t) { return true; });
+  EXPECT_EQ(in_range(1000, 1100), 75u) << "that its rows are gone is seen only by reading";
+  EXPECT_EQ(in_range(1000, 1256), 192u);
+  EXPECT_EQ(in_range(1000, 1001), 1u);
+  EXPECT_EQ(in_range(1000, 1000), 0u);
+  EXPECT_LT(in_range(1000, 1257), 192u) << "one value more, and it is read";
+}
+
+TEST_F(IntegerRangeTest, ABoundThatIsCutAtItsEndIsTheSameValue) {
+  fill([](std::uint32_t) { return true; });
+  std::string upper = key(1024);
+  while (upper.back() == '\0') upper.pop_back();
+  EXPECT_EQ(must(statistics_->entries_in_range(0, {key(1000), upper})), 24u);
+}
+
+TEST_F(IntegerRangeTest, ASmallRangeOfASparseIntegerIsCounted) {
+  fill([](std::uint32_t id) { return id % 10 == 0 || id / 100 == 77; });
+  EXPECT_EQ(in_range(7700, 7800), 100u);
+  EXPECT_EQ(in_range(5000, 5100), 10u);
+  EXPECT_EQ(in_range(5001, 5010), 0u);
+}
+
+TEST_F(IntegerRangeTest, ARangeBeyondTheFilesIsCounted) {
+  fill([](std::uint32_t id) { return id >= 100; });
+  EXPECT_EQ(in_range(50, 150), 50u);
+  EXPECT_EQ(in_range(9900, 10'050), 100u);
+  EXPECT_EQ(in_range(20'000, 20'100), 0u);
+  write(20'000, 20'010, true, [](std::uint32_t) { return true; });
+  EXPECT_EQ(in_range(20'000, 20'100), 10u);
+}
+
 TEST_F(TableStatisticsTest, RangesOfAFlushedTableAreKnownWithinAFactorOfTwo) {
   insert_all_and_flush();
   opened();
