@@ -45,9 +45,13 @@ class PushedFilter final : public table::EntryFilter {
  public:
   explicit PushedFilter(class ha_rocksdb& owner) : owner_(owner) {}
   Verdict check() override;
+  // Whether the server compares entries with the end of its range: for scans that are not confined
+  // to it.
+  void check_end_of_range(bool checks) { checks_end_of_range_ = checks; }
 
  private:
   class ha_rocksdb& owner_;
+  bool checks_end_of_range_ = true;
 };
 
 // One open table of one connection: translates the server's calls to table::Cursor and

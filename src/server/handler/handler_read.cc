@@ -113,9 +113,8 @@ table::EntryFilter::Verdict PushedFilter::check() {
     }
     return Verdict::kFailed;
   };
-  // Scans are confined to their ranges, or the server checks whole rows.
   key_range* const end_of_range = owner_.end_range;
-  if (lacks_values(owner_.table->key_info[owner_.active_index])) owner_.end_range = nullptr;
+  if (!checks_end_of_range_) owner_.end_range = nullptr;
   Verdict result = Verdict::kAccept;
   if (owner_.pushed_idx_cond != nullptr && owner_.pushed_idx_cond_keyno == owner_.active_index) {
     result = verdict(handler_index_cond_check(&owner_));
@@ -209,6 +208,8 @@ bool ha_rocksdb::is_filtered(const uchar* record) const {
 void ha_rocksdb::prepare_seek(const uchar* record) {
   cursor_->lift_confinement();
   table::EntryFilter* const filter = is_filtered(record) ? &filter_ : nullptr;
+  // Without the values the server checks whole rows.
+  if (filter != nullptr) filter_.check_end_of_range(!lacks_values(table->key_info[active_index]));
   if (cursor_->filter() == filter) return;
   cursor_->set_filter(filter, codec::ColumnSet(table->s->fields, true));
 }
@@ -494,6 +495,8 @@ Status ha_rocksdb::seek_range(const key_range* start, const key_range* end, bool
   set_end_range(end);
   uchar* record = table->record[0];
   prepare_seek(record);
+  // The cursor does not leave the range.
+  filter_.check_end_of_range(false);
   const KEY& info = table->key_info[active_index];
   is_point_range_ = is_equality && start != nullptr &&
                     is_point_read(active_index, count_parts(info, start->keypart_map), start->key);
