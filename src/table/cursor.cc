@@ -48,6 +48,17 @@ void Cursor::open(txn::Transaction& transaction, std::size_t index_number,
 }
 
 void Cursor::set_wanted(const codec::ColumnSet& wanted) {
+  // Statement by statement a connection mostly reads the same.
+  const bool locks = settings_.lock.has_value();
+  if (has_plans_ && planned_.index_number == index_number_ && planned_.locks == locks &&
+      planned_.may_skip_row == may_skip_row_ && planned_.wanted == wanted) {
+    return;
+  }
+  planned_.index_number = index_number_;
+  planned_.locks = locks;
+  planned_.may_skip_row = may_skip_row_;
+  planned_.wanted = wanted;
+  has_plans_ = true;
   row_plan_ = table_.primary().plan(wanted);
   visits_row_ = true;
   if (index_number_ == 0) return;

@@ -206,6 +206,15 @@ class Cursor {
   ReadSettings settings_;
   bool may_skip_row_ = false;
   bool defers_rows_ = false;
+  // What the plans were made for; visits_row_ is one of them.
+  struct Planned {
+    std::size_t index_number = 0;
+    bool locks = false;
+    bool may_skip_row = false;
+    codec::ColumnSet wanted{0};
+  };
+  Planned planned_;
+  bool has_plans_ = false;
   bool visits_row_ = true;
   codec::ReadPlan row_plan_;
   // Of the columns to unpack from the entry: all, or if the row is visited those it does not hold.

@@ -209,6 +209,7 @@ void RowFormat::make(const std::uint8_t* record, std::uint32_t schema_version,
 }
 
 void RowFormat::plan(const ColumnSet& wanted, std::vector<ReadPlan::RowStep>& steps) const {
+  steps.reserve(steps_.size());
   for (const Step& step : steps_)
     if (wanted.test(step.column)) steps.push_back(step.step);
 }

@@ -197,7 +197,7 @@ class ha_rocksdb final : public handler {
   // there too.
   void reset_nulls(uchar* record) const;
   int finish_range_read(Status status, bool found);
-  codec::ColumnSet wanted_columns() const;
+  const codec::ColumnSet& wanted_columns();
   bool reads_prefixed_part(uint index) const;
   void open_cursor(std::size_t index_number, const table::ReadSettings& settings,
                    bool may_skip_row);
@@ -246,6 +246,7 @@ class ha_rocksdb final : public handler {
   bool delegates_range_ = false;  // the range read is the base class's
   std::string error_text_;
   ErrorCode error_status_ = ErrorCode::kOk;
+  codec::ColumnSet wanted_{0};
   std::string prefix_;
   std::string lower_;
   std::string upper_;

@@ -134,14 +134,18 @@ table::EntryFilter::Verdict PushedFilter::check() {
 
 // ---- opening
 
-codec::ColumnSet ha_rocksdb::wanted_columns() const {
-  codec::ColumnSet wanted(table->s->fields, reads_whole_rows_);
-  if (reads_whole_rows_) return wanted;
+const codec::ColumnSet& ha_rocksdb::wanted_columns() {
+  if (wanted_.size() != table->s->fields) wanted_ = codec::ColumnSet(table->s->fields);
+  if (reads_whole_rows_) {
+    wanted_.set_all();
+    return wanted_;
+  }
+  wanted_.clear();
   for (uint i = bitmap_get_first_set(table->read_set); i != MY_BIT_NONE;
        i = bitmap_get_next_set(table->read_set, i)) {
-    wanted.set(i);
+    wanted_.set(i);
   }
-  return wanted;
+  return wanted_;
 }
 
 table::ReadSettings ha_rocksdb::read_settings() const {
