@@ -123,7 +123,11 @@ rdb::ColumnFamilyOptions make_system_family_options(const DatabaseOptions&) {
   rdb::BlockBasedTableOptions table = make_table_options();
   table.block_cache = rdb::NewLRUCache(4 * kMiB);
   family.table_factory.reset(rdb::NewBlockBasedTableFactory(table));
-  family.write_buffer_size = 4 * kMiB;
+  // Every commit of the binary log stores its position here. A memtable that is full while the one
+  // thread for flushes is busy with tables must stop nobody: it is allocated as it fills, so there
+  // may be several, and writers are slowed before the last.
+  family.write_buffer_size = 16 * kMiB;
+  family.max_write_buffer_number = 6;
   family.max_write_buffer_size_to_maintain = 1;
   family.compression = rdb::kNoCompression;
   return family;

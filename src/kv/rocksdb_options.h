@@ -14,7 +14,8 @@ namespace basalt::kv {
 rdb::DBOptions make_db_options(const DatabaseOptions& options);
 rdb::ColumnFamilyOptions make_table_family_options(const DatabaseOptions& options,
                                                  std::shared_ptr<KeyPartsSlot> key_parts);
-// The dictionary: tiny, read at start, written by DDL.
+// The dictionary: tiny, read at start, written by DDL; and the binary log's position, which every
+// commit overwrites.
 rdb::ColumnFamilyOptions make_system_family_options(const DatabaseOptions& options);
 
 }  // namespace basalt::kv
