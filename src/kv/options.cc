@@ -6,6 +6,7 @@
 #include <fstream>
 #include <limits>
 #include <thread>
+#include <utility>
 
 namespace basalt::kv {
 namespace {
@@ -53,12 +54,20 @@ std::uint64_t available_memory_bytes() {
 }
 
 DatabaseOptions with_machine_defaults(DatabaseOptions options) {
-  const std::uint64_t memory = available_memory_bytes();
+  return with_defaults_for({.memory_bytes = available_memory_bytes(),
+                            .cores = static_cast<int>(std::thread::hardware_concurrency())},
+                           std::move(options));
+}
+
+DatabaseOptions with_defaults_for(const Machine& machine, DatabaseOptions options) {
+  const std::uint64_t memory = machine.memory_bytes;
   // An eighth of memory holds uncompressed blocks; the page cache, which keeps compressed ones
   // and so more rows per byte, gets what is left.
   if (options.block_cache_bytes == 0) options.block_cache_bytes = std::max(memory / 8, 8 * kMiB);
+  // Another eighth holds memtables while much is written. The larger they are the fewer levels
+  // lie under them: a row is written to the device less often, and logs are switched less often.
   if (options.memtable_bytes == 0) {
-    options.memtable_bytes = std::clamp(memory / 128, 4 * kMiB, 64 * kMiB);
+    options.memtable_bytes = std::clamp(memory / 32, 4 * kMiB, 64 * kMiB);
   }
   if (options.memtables_total_bytes == 0) {
     options.memtables_total_bytes = 4 * options.memtable_bytes;
@@ -71,8 +80,9 @@ DatabaseOptions with_machine_defaults(DatabaseOptions options) {
     options.reserved_disk_bytes = options.memtables_total_bytes + 16 * kMiB;
   }
   if (options.background_jobs == 0) {
-    const auto cores = static_cast<int>(std::thread::hardware_concurrency());
-    options.background_jobs = std::clamp(cores / 2, 2, 8);
+    // Three are one flush and two compactions. The second one runs under pressure only, while the
+    // first is busy with a large one further down.
+    options.background_jobs = std::clamp(machine.cores / 2, 3, 8);
   }
   return options;
 }

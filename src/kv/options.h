@@ -24,6 +24,14 @@ struct DatabaseOptions {
 // and cores.
 DatabaseOptions with_machine_defaults(DatabaseOptions options);
 
+// What defaults are chosen by.
+struct Machine {
+  std::uint64_t memory_bytes = 0;
+  int cores = 0;
+};
+// The same for a machine that is not this one.
+DatabaseOptions with_defaults_for(const Machine& machine, DatabaseOptions options);
+
 // The memory this process may use: the smallest limit of its control groups, or the machine's.
 std::uint64_t available_memory_bytes();
 

@@ -6,6 +6,8 @@
 namespace basalt::kv {
 namespace {
 
+constexpr std::uint64_t kMiB = 1024 * 1024;
+
 TEST(MachineDefaults, EveryUnsetSizeIsChosenWithinMemory) {
   const std::uint64_t memory = available_memory_bytes();
   ASSERT_GT(memory, 16u << 20);
@@ -16,8 +18,27 @@ TEST(MachineDefaults, EveryUnsetSizeIsChosenWithinMemory) {
   EXPECT_GE(options.memtables_total_bytes, options.memtable_bytes);
   EXPECT_LE(options.memtables_total_bytes, memory / 2);
   EXPECT_GE(options.max_total_wal_bytes, options.memtables_total_bytes);
-  EXPECT_GE(options.background_jobs, 2);
+  EXPECT_GE(options.background_jobs, 3);
   EXPECT_LE(options.background_jobs, 8);
+}
+
+TEST(MachineDefaults, MemtablesAndBlocksTakeAnEighthOfMemoryEachUpToABound) {
+  for (const std::uint64_t memory : {256 * kMiB, 512 * kMiB, 1024 * kMiB, 2048 * kMiB}) {
+    const DatabaseOptions options = with_defaults_for({.memory_bytes = memory, .cores = 2}, {});
+    EXPECT_EQ(options.memtable_bytes, memory / 32);
+    EXPECT_EQ(options.memtables_total_bytes, memory / 8);
+    EXPECT_EQ(options.block_cache_bytes, memory / 8);
+  }
+  const DatabaseOptions large =
+      with_defaults_for({.memory_bytes = 64 * 1024 * kMiB, .cores = 32}, {});
+  EXPECT_EQ(large.memtable_bytes, 64 * kMiB);
+}
+
+TEST(MachineDefaults, ASecondCompactionMayRunOnTheSmallestMachine) {
+  constexpr int kOneFlushAndTwoCompactions = 3;
+  EXPECT_EQ(with_defaults_for({.memory_bytes = 512 * kMiB, .cores = 1}, {}).background_jobs,
+            kOneFlushAndTwoCompactions);
+  EXPECT_EQ(with_defaults_for({.memory_bytes = 512 * kMiB, .cores = 64}, {}).background_jobs, 8);
 }
 
 TEST(MachineDefaults, WhatIsSetStays) {
