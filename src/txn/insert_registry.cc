@@ -31,23 +31,28 @@ void PendingInserts::note(std::span<const std::string_view> keys) {
 
 void PendingInserts::widen_to(std::string_view key) {
   const std::uint32_t index = index_of(key);
-  for (Span& span : spans_) {
+  for (Span& span : std::span(spans_).first(open_spans_)) {
     if (span.index != index) continue;
     if (key < span.first) span.first = key;
     if (key > span.last) span.last = key;
     return;
   }
-  spans_.push_back({index, std::string(key), std::string(key)});
+  if (open_spans_ == spans_.size()) spans_.emplace_back();
+  Span& span = spans_[open_spans_++];
+  span.index = index;
+  span.first = key;
+  span.last = key;
 }
 
 void PendingInserts::forget() {
   const std::lock_guard guard(spans_mutex_);
-  spans_.clear();
+  open_spans_ = 0;
+  if (spans_.size() > kMostKeptSpans) spans_.resize(kMostKeptSpans);
 }
 
 bool PendingInserts::may_touch(std::string_view lower, std::string_view upper) const {
   const std::lock_guard guard(spans_mutex_);
-  return std::any_of(spans_.begin(), spans_.end(), [&](const Span& span) {
+  return std::ranges::any_of(spans(), [&](const Span& span) {
     return span.first < upper && span.last >= lower;
   });
 }
