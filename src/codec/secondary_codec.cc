@@ -157,6 +157,13 @@ void SecondaryCodec::make_entry(const std::uint8_t* record, std::string_view pri
   for (const KeyPart& part : state_->suffix) append_restore_item(part, record, value);
 }
 
+void SecondaryCodec::make_key(const std::uint8_t* record, std::string_view primary_key,
+                              std::string& key) const {
+  key.clear();
+  state_->append_own(record, key);
+  if (!is_unique_entry(record)) state_->append_suffix(primary_key, key);
+}
+
 void SecondaryCodec::make_unique_prefix(const std::uint8_t* record, std::string& key) const {
   key.clear();
   state_->append_own(record, key);

@@ -45,6 +45,8 @@ class SecondaryCodec {
   // whose primary key columns must be filled in.
   void make_entry(const std::uint8_t* record, std::string_view primary_key, std::string& key,
                   std::string& value) const;
+  // The same entry's key alone.
+  void make_key(const std::uint8_t* record, std::string_view primary_key, std::string& key) const;
 
   // What a duplicate check of a unique index locks and looks up: index id and own parts.
   void make_unique_prefix(const std::uint8_t* record, std::string& key) const;

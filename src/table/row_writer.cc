@@ -156,7 +156,7 @@ Status RowWriter::remove(txn::Transaction& transaction, const std::uint8_t* reco
   BASALT_TRY(transaction.remove(table_.family(0), old_key_));
   for (std::size_t i = 1; i < table_.index_count(); ++i) {
     Entry& entry = entries_[i - 1];
-    table_.secondary(i).make_entry(record, old_key_, entry.old_key, entry.old_value);
+    table_.secondary(i).make_key(record, old_key_, entry.old_key);
     BASALT_TRY(transaction.remove_single(table_.family(i), entry.old_key));
   }
   return Status::ok();

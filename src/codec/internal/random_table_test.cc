@@ -42,6 +42,9 @@ Stored store(const Codecs& codecs, const Record& record, std::uint64_t row_id) {
   codecs.primary.make_key(record.data(), row_id, stored.primary_key);
   codecs.primary.make_row(record.data(), 1, stored.row);
   codecs.secondary.make_entry(record.data(), stored.primary_key, stored.key, stored.value);
+  std::string key = "left from before";
+  codecs.secondary.make_key(record.data(), stored.primary_key, key);
+  EXPECT_EQ(key, stored.key) << "the key alone is the entry's";
   return stored;
 }
 
