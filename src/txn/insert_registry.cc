@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "base/bytes.h"
 #include "kv/rocksdb_access.h"
 
 namespace basalt::txn {
@@ -15,46 +14,19 @@ namespace basalt::txn {
 using kv::slice_of;
 namespace rdb = kv::rdb;
 
-namespace {
-
-std::uint32_t index_of(std::string_view key) {
-  BASALT_DEBUG_ASSERT(key.size() >= sizeof(std::uint32_t));
-  return load_be32(key.data());
-}
-
-}  // namespace
-
 void PendingInserts::note(std::span<const std::string_view> keys) {
   const std::lock_guard guard(spans_mutex_);
-  for (const std::string_view key : keys) widen_to(key);
-}
-
-void PendingInserts::widen_to(std::string_view key) {
-  const std::uint32_t index = index_of(key);
-  for (Span& span : std::span(spans_).first(open_spans_)) {
-    if (span.index != index) continue;
-    if (key < span.first) span.first = key;
-    if (key > span.last) span.last = key;
-    return;
-  }
-  if (open_spans_ == spans_.size()) spans_.emplace_back();
-  Span& span = spans_[open_spans_++];
-  span.index = index;
-  span.first = key;
-  span.last = key;
+  for (const std::string_view key : keys) spans_.add(key);
 }
 
 void PendingInserts::forget() {
   const std::lock_guard guard(spans_mutex_);
-  open_spans_ = 0;
-  if (spans_.size() > kMostKeptSpans) spans_.resize(kMostKeptSpans);
+  spans_.clear();
 }
 
 bool PendingInserts::may_touch(std::string_view lower, std::string_view upper) const {
   const std::lock_guard guard(spans_mutex_);
-  return std::ranges::any_of(spans(), [&](const Span& span) {
-    return span.first < upper && span.last >= lower;
-  });
+  return spans_.may_touch(lower, upper);
 }
 
 bool PendingInserts::find(const kv::Database& database, kv::FamilyId family,

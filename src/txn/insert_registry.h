@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kv/database.h"
+#include "txn/key_spans.h"
 
 namespace basalt_rocksdb {
 class WriteBatchWithIndex;
@@ -47,7 +48,7 @@ class PendingInserts {
   // Calls visit(index) for each index of keys announced. The transaction's thread.
   template <typename Visit>
   void for_each_index(Visit visit) const {
-    for (const Span& span : spans()) visit(span.index);
+    for (const KeySpans::Span& span : spans_.all()) visit(span.index);
   }
 
   // Whether keys in [lower, upper), of one index, may have been announced.
@@ -57,25 +58,10 @@ class PendingInserts {
             std::string_view upper, std::string& key, std::string& value);
 
  private:
-  // All keys announced of one index lie in [first, last].
-  struct Span {
-    std::uint32_t index = 0;
-    std::string first;
-    std::string last;
-  };
-  // Those of the transaction that is open.
-  std::span<const Span> spans() const { return std::span(spans_).first(open_spans_); }
-  void widen_to(std::string_view key);
-
-  static constexpr std::size_t kMostKeptSpans = 64;
-
   std::mutex batch_mutex_;
   basalt_rocksdb::WriteBatchWithIndex* batch_ = nullptr;
   mutable std::mutex spans_mutex_;
-  // Changed by the transaction's thread, with the mutex. What is behind the open ones was announced
-  // by earlier transactions and is kept for the memory of its keys.
-  std::vector<Span> spans_;
-  std::size_t open_spans_ = 0;
+  KeySpans spans_;  // changed by the transaction's thread, with the mutex
 };
 
 class InsertRegistry {

@@ -54,6 +54,7 @@ void Transaction::finish() {
   transaction_snapshot_.reset();
   statement_snapshot_.reset();
   has_writes_ = false;
+  changed_keys_.clear();
   statement_savepoint_set_ = false;
   savepoints_ = 0;
   name_.clear();
@@ -173,7 +174,7 @@ Status Transaction::is_newer_than_snapshot(kv::FamilyId family, std::string_view
 Status Transaction::get(kv::FamilyId family, std::string_view key, const kv::ReadView& view,
                         kv::PinnedValue& value, bool& found) {
   kv::Database& database = manager_.database();
-  if (!has_writes_) return database.get(family, key, view, value, found);
+  if (!may_have_changed(key)) return database.get(family, key, view, value, found);
   value.reset();
   const rdb::Status status = writes_->GetWriteBatch()->GetFromBatchAndDB(
       database.rocksdb().GetBaseDB(), kv::make_read_options(view, nullptr),
@@ -185,7 +186,9 @@ Status Transaction::get(kv::FamilyId family, std::string_view key, const kv::Rea
 Status Transaction::get_many(kv::FamilyId family, std::span<const std::string> keys,
                              const kv::ReadView& view, kv::PinnedValues& values) {
   kv::Database& database = manager_.database();
-  if (!has_writes_) return database.get_many(family, keys, view, values);
+  const bool asks_batch = std::ranges::any_of(
+      keys, [this](const std::string& key) { return may_have_changed(key); });
+  if (!asks_batch) return database.get_many(family, keys, view, values);
   kv::PinnedValues::Slots& slots = values.prepare(keys);
   writes_->GetWriteBatch()->MultiGetFromBatchAndDB(
       database.rocksdb().GetBaseDB(), kv::make_read_options_of_many(view),
@@ -196,7 +199,7 @@ Status Transaction::get_many(kv::FamilyId family, std::span<const std::string> k
 
 Transaction::OwnVersion Transaction::own_version(kv::FamilyId family, std::string_view key,
                                                  std::string& value) {
-  if (!has_writes_) return OwnVersion::kNone;
+  if (!may_have_changed(key)) return OwnVersion::kNone;
   const std::unique_ptr<rdb::WBWIIterator> iterator(
       writes_->GetWriteBatch()->NewIterator(manager_.database().family_handle(family)));
   iterator->Seek(slice_of(key));
@@ -361,6 +364,7 @@ Status Transaction::begin_writing() {
 Status Transaction::put(kv::FamilyId family, std::string_view key, std::string_view value) {
   const BatchGuard guard(*this);
   BASALT_TRY(begin_writing());
+  changed_keys_.add(key);
   return from_rocksdb(writes_->PutUntracked(manager_.database().family_handle(family),
                                             slice_of(key), slice_of(value)));
 }
@@ -368,6 +372,7 @@ Status Transaction::put(kv::FamilyId family, std::string_view key, std::string_v
 Status Transaction::remove(kv::FamilyId family, std::string_view key) {
   const BatchGuard guard(*this);
   BASALT_TRY(begin_writing());
+  changed_keys_.add(key);
   return from_rocksdb(
       writes_->DeleteUntracked(manager_.database().family_handle(family), slice_of(key)));
 }
@@ -375,6 +380,7 @@ Status Transaction::remove(kv::FamilyId family, std::string_view key) {
 Status Transaction::remove_single(kv::FamilyId family, std::string_view key) {
   const BatchGuard guard(*this);
   BASALT_TRY(begin_writing());
+  changed_keys_.add(key);
   return from_rocksdb(
       writes_->SingleDeleteUntracked(manager_.database().family_handle(family), slice_of(key)));
 }

@@ -13,6 +13,7 @@
 #include "lock/lock_manager.h"
 #include "txn/binlog_position.h"
 #include "txn/insert_registry.h"
+#include "txn/key_spans.h"
 
 namespace basalt_rocksdb {
 class Transaction;
@@ -212,6 +213,10 @@ class Transaction {
 
   Status begin_row_change(std::span<const std::string_view> new_keys,
                           const lock::WaitPolicy& policy);
+  // Whether the batch is to be asked about a key: it costs as much as the search for a row.
+  bool may_have_changed(std::string_view key) const {
+    return has_writes_ && (changes_are_unknown_ || changed_keys_.may_have(key));
+  }
   void announce_inserts(std::span<const std::string_view> keys);
   void activate();
   Status begin_writing();
@@ -231,6 +236,8 @@ class Transaction {
   std::unique_lock<std::mutex> hold_batch_{inserts_->batch_mutex(), std::defer_lock};
   bool inserts_are_open_ = false;  // in the manager's registry
   bool has_writes_ = false;
+  // Of every key that was put or removed, also if a savepoint has undone it.
+  KeySpans changed_keys_;
   bool in_statement_ = false;
   // Whether the statement has put its own savepoint on top of the user's.
   bool statement_savepoint_set_ = false;

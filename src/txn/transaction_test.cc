@@ -1,6 +1,7 @@
 #include "txn/transaction.h"
 
 #include <string>
+#include <vector>
 
 #include "txn/test_support.h"
 
@@ -51,6 +52,41 @@ TEST_F(TransactionTest, OwnWritesAreVisibleAtOnceAndToOthersOnlyAfterCommit) {
   b_->end_statement();
   b_->begin_statement(kRc);
   EXPECT_EQ(read(*b_, "k"), "v");
+}
+
+// Keys of two indexes, changed inwards and outwards of what was changed before; twice, because a
+// transaction object is used again.
+TEST_F(TransactionTest, OwnWritesAreFoundWhereverTheyAreInTheirIndex) {
+  const std::vector<std::string> keys = {"idx1m", "idx2m", "idx1f", "idx2t", "idx1h",
+                                         "idx2p", "idx1z", "idx2a", "id"};
+  for (const std::string& key : keys) {
+    if (key.ends_with('h') || key.ends_with('p') || key.ends_with('z')) commit_put(key, "old");
+  }
+  for (const char* value : {"1", "2"}) {
+    test::Map expected;
+    for (const std::string& key : keys) expected[key] = read_newest(*b_, key);
+    for (const std::string& key : keys) {
+      if (expected[key] == "old" && key.starts_with("idx1")) {
+        remove(*a_, key);
+        expected[key] = "(none)";
+      } else {
+        put(*a_, key, value);
+        expected[key] = value;
+      }
+      std::vector<std::string> all;
+      for (const auto& [one, seen] : expected) {
+        EXPECT_EQ(read_newest(*a_, one), seen) << one << " after " << key;
+        all.push_back(one);
+      }
+      kv::PinnedValues values;
+      must(a_->get_many(test::kFamily, all, {}, values));
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        const bool found = values.state(i) == kv::PinnedValues::State::kFound;
+        EXPECT_EQ(found, expected[all[i]] != "(none)") << all[i] << " after " << key;
+      }
+    }
+    commit(*a_);
+  }
 }
 
 TEST_F(TransactionTest, RemovedKeysAreGoneForTheRemoverBeforeTheCommit) {

@@ -1,0 +1,71 @@
+#pragma once
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+
+namespace basalt::txn {
+
+// The first and the last key of each index, of a set of keys that grows until it is cleared.
+//
+// Answers     "Maybe" or "certainly not": keys between two of the set need not be in it.
+// Cost        Grows with the number of indexes, not of keys. No allocation in the long run: what
+//             clear() leaves is used again.
+// Threads     None of its own.
+class KeySpans {
+ public:
+  struct Span {
+    std::uint32_t index = 0;
+    std::string first;
+    std::string last;
+  };
+
+  void add(std::string_view key) {
+    const std::uint32_t index = index_of(key);
+    for (Span& span : std::span(spans_).first(used_)) {
+      if (span.index != index) continue;
+      if (key < span.first) span.first = key;
+      if (key > span.last) span.last = key;
+      return;
+    }
+    if (used_ == spans_.size()) spans_.emplace_back();
+    Span& span = spans_[used_++];
+    span.index = index;
+    span.first = key;
+    span.last = key;
+  }
+  void clear() {
+    used_ = 0;
+    if (spans_.size() > kMostKept) spans_.resize(kMostKept);
+  }
+
+  std::span<const Span> all() const { return std::span(spans_).first(used_); }
+  bool may_have(std::string_view key) const {
+    const std::uint32_t index = index_of(key);
+    return std::ranges::any_of(all(), [&](const Span& span) {
+      return span.index == index && span.first <= key && key <= span.last;
+    });
+  }
+  // Whether one of the keys may be in [lower, upper).
+  bool may_touch(std::string_view lower, std::string_view upper) const {
+    return std::ranges::any_of(
+        all(), [&](const Span& span) { return span.first < upper && span.last >= lower; });
+  }
+
+ private:
+  static constexpr std::size_t kMostKept = 64;
+
+  static std::uint32_t index_of(std::string_view key) {
+    return key.size() < sizeof(std::uint32_t) ? 0 : load_be32(key.data());
+  }
+
+  std::vector<Span> spans_;  // behind the used ones are those that clear() left
+  std::size_t used_ = 0;
+};
+
+}  // namespace basalt::txn
