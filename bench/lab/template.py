@@ -26,7 +26,7 @@ from basaltcli.layout import PLUGIN_NAME
 from basaltcli.server_release import ServerRelease
 
 from lab.directory_size import measure
-from lab.drain import drain
+from lab.drain import QUIET_SECONDS, drain
 from lab.server import MeasuredServer, plugin_dir
 from lab.setup import Engine, Setup, loading_options
 from lab.workload import Workload
@@ -49,9 +49,11 @@ class Template:
 class Templates:
     """The templates of one checkout; made when first asked for."""
 
-    def __init__(self, directory: Path, release: ServerRelease) -> None:
+    def __init__(self, directory: Path, release: ServerRelease,
+                 quiet_seconds: float = QUIET_SECONDS) -> None:
         self.directory = directory
         self.release = release
+        self._quiet_seconds = quiet_seconds
 
     def get(self, setup: Setup, workload: Workload) -> Template:
         """The template, filled and checked now if it is not there."""
@@ -88,7 +90,8 @@ class Templates:
             if problems:
                 raise BasaltError(f"the data of {workload.name} are wrong in {setup.title} right "
                                   "after loading: " + "; ".join(problems[:3]))
-            drain(server, lambda: measure([server.datadir]).allocated, patience=600)
+            drain(server, lambda: measure([server.datadir]).allocated, patience=600,
+                  quiet_seconds=self._quiet_seconds)
         size = measure([server.datadir])
         sizes = {"load_seconds": seconds, "data_bytes": size.data.allocated,
                  "log_bytes": size.logs.allocated}
@@ -107,17 +110,20 @@ def _tidy(server: MeasuredServer) -> None:
         server.query(f"ANALYZE TABLE {tables}")
 
 
-def restore(template: Template, datadir: Path) -> float:
+def restore(template: Template, datadir: Path, *, keeps_holes: bool = False) -> float:
     """Copies a template; what was in `datadir` is removed. Returns the seconds of the copy.
 
-    Holes are filled and nothing is shared: an engine that writes in place would pay for it later.
+    Nothing is shared, and holes are filled unless `keeps_holes`: an engine that writes in place
+    would pay for both later.
     """
     shutil.rmtree(datadir, ignore_errors=True)
     if datadir.exists():
         # The copy would land inside of it.
         raise BasaltError(f"{datadir} cannot be removed", "end what uses it")
     started = time.monotonic()
-    process.run(["cp", "--archive", "--reflink=never", "--sparse=never", template.data, datadir],
+    sparse = "always" if keeps_holes else "never"
+    process.run(["cp", "--archive", "--reflink=never", f"--sparse={sparse}", template.data,
+                 datadir],
                 log=process.log_file("bench-restore"),
                 failure=f"the template {template.directory.name} cannot be copied",
                 remedy="make room on the disk, or run: ./basalt bench clean")
@@ -125,10 +131,10 @@ def restore(template: Template, datadir: Path) -> float:
 
 
 def _sources_hash(workload: Workload) -> str:
-    """Of the workload's own files and of the Lua that all share."""
+    """Of the workload's own files, and of the Lua and the Python that all share."""
     folder = Path(inspect.getfile(type(workload))).parent
     digest = hashlib.sha256()
-    shared = folder.parent / "lua"
-    for path in sorted([*folder.rglob("*.py"), *folder.rglob("*.lua"), *shared.glob("*.lua")]):
+    shared = [*(folder.parent / "lua").glob("*.lua"), *folder.parent.glob("*.py")]
+    for path in sorted([*folder.rglob("*.py"), *folder.rglob("*.lua"), *shared]):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()

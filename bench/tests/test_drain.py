@@ -86,6 +86,11 @@ def test_the_seconds_are_those_of_the_work_without_the_proof_of_rest(clock):
     assert clock.now > 8.5
 
 
+def test_the_time_without_a_write_that_counts_as_rest_can_be_shorter(clock):
+    drain(Target(BASALT, clock), until(clock, 7), quiet_seconds=0.5)
+    assert clock.now == pytest.approx(7.5, abs=0.5)
+
+
 def test_an_engine_without_debt_needs_no_time(clock):
     assert drain(Target(BASALT, clock), until(clock, 0)) == pytest.approx(0, abs=0.3)
 

@@ -104,7 +104,7 @@ def test_parameters_of_the_workload_change_the_name(store, sources, parameters):
 
 
 @pytest.mark.parametrize("file", ["__init__.py", "load.lua", "new.py", "part/more.lua",
-                                  "../lua/random.lua"])
+                                  "../lua/random.lua", "../shared.py"])
 def test_sources_of_the_workload_change_the_name(store, sources, file):
     before = store._name(INNODB, workload(sources))
     path = sources / file
@@ -183,7 +183,7 @@ class ImaginedServer:
 @pytest.fixture
 def servers(monkeypatch) -> type[ImaginedServer]:
     monkeypatch.setattr(templates, "MeasuredServer", ImaginedServer)
-    monkeypatch.setattr(templates, "drain", lambda server, written, patience: 0)
+    monkeypatch.setattr(templates, "drain", lambda server, written, **settings: 0)
     monkeypatch.setattr(ImaginedServer, "loads", 0)
     return ImaginedServer
 
@@ -269,6 +269,13 @@ def test_a_copy_has_no_holes_and_shares_nothing(template, tmp_path):
     copy = (tmp_path / "data" / "undo001").stat()
     assert copy.st_blocks * 512 >= copy.st_size
     assert copy.st_ino != holes.st_ino and copy.st_nlink == 1
+
+
+def test_a_copy_for_a_test_keeps_its_holes(template, tmp_path):
+    restore(template, tmp_path / "data", keeps_holes=True)
+    copy = (tmp_path / "data" / "undo001").stat()
+    assert copy.st_blocks * 512 < copy.st_size
+    assert contents(tmp_path / "data") == contents(template.data)
 
 
 def test_nothing_of_the_trial_before_is_left(template, tmp_path):

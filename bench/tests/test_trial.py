@@ -44,6 +44,7 @@ class World:
         self.socket = "socket"
         self.options = ["--an-option"]
         self.templates = self
+        self.quiet_seconds = 2.0
 
     # The bench.
     def get(self, setup, workload) -> Template:
@@ -101,7 +102,8 @@ class World:
                              {"insert": Histogram({2.0: 5}, 2.0)} if client is first else {})
                 for client in load.clients]
 
-    def drain(self, server, written) -> float | None:
+    def drain(self, server, written, quiet_seconds) -> float | None:
+        assert quiet_seconds == self.quiet_seconds
         self.events.append("drain")
         before = written()
         self.written += 4_000_000
@@ -156,7 +158,7 @@ def test_without_a_warm_up_the_window_pays_for_everything(world):
 
 
 def test_work_that_was_not_done_in_time_is_noted(world, monkeypatch):
-    monkeypatch.setattr(trials, "drain", lambda server, written: None)
+    monkeypatch.setattr(trials, "drain", lambda server, written, **settings: None)
     record = measured(world)
     assert "deferred_seconds" not in record.values and record.details["drain"]
 
