@@ -15,11 +15,14 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 DATABASE = "bench"
+# The server under test has the cores of the smallest machine that the laboratory is made for.
+_CHECKS_AT_A_TIME = 2
 
 
 class Target(Protocol):
@@ -34,7 +37,10 @@ class Target(Protocol):
         """What follows the columns in CREATE TABLE: ENGINE=... and the setup's own options."""
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
-        """Rows of one statement in the workload's database; autocommit is on."""
+        """Rows of one statement in the workload's database; autocommit is on.
+
+        For any thread: checks run side by side.
+        """
 
     def sysbench(self, client: Client, command: str = "run", *, seconds: float = 0,
                  events: int = 0) -> None:
@@ -81,6 +87,13 @@ class Damage:
     found_as: str
 
 
+def found_by(checks: Sequence[Callable[[], Iterable[str]]]) -> list[str]:
+    """What checks find, in their order. Two run at a time: they take as long as a window does."""
+    with ThreadPoolExecutor(_CHECKS_AT_A_TIME) as pool:
+        return [finding for found in pool.map(lambda check: list(check()), checks)
+                for finding in found]
+
+
 class Workload(abc.ABC):
     """Data and loads on them. Two workloads of the same name and identity have the same data."""
 
@@ -89,6 +102,10 @@ class Workload(abc.ABC):
     @abc.abstractmethod
     def identity(self) -> Mapping[str, Any]:
         """The parameters and the seed that the data depend on; JSON values."""
+
+    @abc.abstractmethod
+    def expected_rows(self) -> int:
+        """About how many rows prepare() makes; times are guessed from it (lab/estimate.py)."""
 
     @abc.abstractmethod
     def prepare(self, target: Target) -> None:

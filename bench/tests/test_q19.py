@@ -160,7 +160,7 @@ def _restore(target: Any) -> None:
     if _indexes(target) != schema.INDEXES:
         for index in _indexes(target):
             target.query(f"ALTER TABLE lineitem DROP INDEX {index}")
-        target.query(schema.ADD_INDEXES)
+        target.query(f"ALTER TABLE lineitem {schema.ADD_INDEXES}")
 
 
 def _indexes(target: Any) -> dict[str, tuple[str, ...]]:

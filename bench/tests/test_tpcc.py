@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import threading
 import zlib
 from collections import Counter
 from collections.abc import Iterator
@@ -25,9 +26,11 @@ class InTransaction:
     def __init__(self, target) -> None:
         self._target = target
         self._connection = target.server.connect(database="bench", autocommit=False)
+        # One connection is not for two threads.
+        self._lock = threading.Lock()
 
     def query(self, sql):
-        with self._connection.cursor() as cursor:
+        with self._lock, self._connection.cursor() as cursor:
             cursor.execute(sql)
             return list(cursor.fetchall())
 

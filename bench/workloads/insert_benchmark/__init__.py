@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from lab.workload import Client, Damage, Load, Target, Workload
+from lab.workload import Client, Damage, Load, Target, Workload, found_by
 from workloads.insert_benchmark import check
 from workloads.insert_benchmark.shape import Shape
 
@@ -56,6 +57,9 @@ class InsertBenchmark(Workload):
     def identity(self) -> Mapping[str, Any]:
         return {"tables": self.tables, "rows": self.rows, "shape": self.shape.name,
                 "is_indexed": self.starts_indexed, "seed": self.seed}
+
+    def expected_rows(self) -> int:
+        return self.tables * self.rows
 
     def prepare(self, target: Target) -> None:
         for number in range(1, self.tables + 1):
@@ -119,11 +123,9 @@ class InsertBenchmark(Workload):
                            rows_per_commit=_ROWS_L_I2)
 
     def check(self, target: Target) -> list[str]:
-        found = []
-        for number in range(1, self.tables + 1):
-            found += check.findings(target, self.shape, number, prepared_rows=self.rows,
-                                    has_deletes=self.delete_per_insert)
-        return found
+        return found_by([partial(check.findings, target, self.shape, number,
+                                 prepared_rows=self.rows, has_deletes=self.delete_per_insert)
+                         for number in range(1, self.tables + 1)])
 
     def damages(self) -> Sequence[Damage]:
         """For prepared tables of at least 300 rows."""

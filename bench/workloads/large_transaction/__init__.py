@@ -78,6 +78,9 @@ class LargeTransaction(Workload):
     def identity(self) -> Mapping[str, Any]:
         return {"rows": self.rows, "seed": self.seed}
 
+    def expected_rows(self) -> int:
+        return self.rows
+
     def prepare(self, target: Target) -> None:
         for table in check.TABLES:
             target.query(

@@ -45,6 +45,9 @@ class LinkBench(Workload):
         return {"ids": self.ids, "mix": self.mix, "partitions": self.partitions,
                 "seed": self.seed, "index_comment": self.index_comment}
 
+    def expected_rows(self) -> int:
+        return self.ids + self.loaded_links() * 2
+
     def prepare(self, target: Target) -> None:
         for statement in self._tables(target.table_options):
             target.query(statement)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import enum
+from functools import partial
 
-from lab.workload import Damage, Target
+from lab.workload import Damage, Target, found_by
 from workloads.linkbench import graph
 
 LINK_TYPES = (123456789, 123456790)
@@ -34,12 +35,11 @@ class Finding(enum.StrEnum):
 
 def findings(target: Target, ids: int) -> list[str]:
     """What is wrong with the tables of a graph of so many nodes."""
-    found = []
-    for condition, sentence in _counts(ids):
+    def counted(condition: str, sentence: str) -> list[str]:
         number = int(target.query(f"SELECT COUNT(*) FROM {condition}")[0][0])
-        if number:
-            found.append(f"{number} {sentence}")
-    return found + _index_findings(target, ids)
+        return [f"{number} {sentence}"] if number else []
+    return found_by([*(partial(counted, *each) for each in _counts(ids)),
+                     partial(_index_findings, target, ids)])
 
 
 def _counts(ids: int) -> list[tuple[str, str]]:

@@ -39,5 +39,5 @@ INDEXES = {
     "i_l_partkey": ("l_partkey", "l_quantity", "l_shipmode", "l_shipinstruct"),
     "i_l_suppkey_partkey": ("l_partkey", "l_suppkey")}
 
-ADD_INDEXES = "ALTER TABLE lineitem " + ", ".join(
+ADD_INDEXES = ", ".join(
     f"ADD INDEX {name} ({', '.join(columns)})" for name, columns in INDEXES.items())

@@ -16,15 +16,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import pymysql
 from basaltcli.errors import BasaltError
 
 from lab.workload import Client, Damage, Load, Target, Workload
+from workloads.indexes import indexed
 from workloads.q19 import check, query, schema, text
 from workloads.q19.generate import Generator
 
-# ER_ALTER_OPERATION_NOT_SUPPORTED, with a reason and without.
-_NOT_IN_PLACE = (1845, 1846)
 _PATIENCE = 60.0
 _SCRIPT = Path(__file__).parent / "q19.lua"
 
@@ -42,19 +40,19 @@ class Q19(Workload):
     def identity(self) -> Mapping[str, Any]:
         return {"scale": self.scale, "seed": self.seed}
 
+    def expected_rows(self) -> int:
+        return int(6_200_000 * self.scale)
+
     def prepare(self, target: Target) -> None:
         generator = self.generator
         target.query(schema.PART.format(options=target.table_options))
         _fill(target, "part", generator.part_chunks, lambda chunk: _Rows(
             text.part_rows(parts := generator.parts(chunk)), "p_partkey", int(parts.key[-1])))
         target.query(schema.LINEITEM.format(options=target.table_options))
-        builds_in_place = _builds_in_place(target)
-        if not builds_in_place:
-            target.query(schema.ADD_INDEXES)
-        _fill(target, "lineitem", generator.line_chunks, lambda chunk: _Rows(
-            text.line_rows(lines := generator.lines(chunk)), "l_orderkey", int(lines.order[-1])))
-        if builds_in_place:
-            target.query(schema.ADD_INDEXES)
+        with indexed(target, {"lineitem": schema.ADD_INDEXES}):
+            _fill(target, "lineitem", generator.line_chunks, lambda chunk: _Rows(
+                text.line_rows(lines := generator.lines(chunk)), "l_orderkey",
+                int(lines.order[-1])))
         target.query("ANALYZE TABLE part, lineitem")
 
     def load(self, threads: int, seconds: float, seed: int) -> Load:
@@ -117,22 +115,6 @@ class Q19(Workload):
     @functools.cached_property
     def _digest(self) -> check.Digest:
         return check.digest(self.generator)
-
-
-def _builds_in_place(target: Target) -> bool:
-    """Whether indexes are better built from the finished table, sorted; the table is empty.
-
-    An engine that would copy the table for it takes longer than one that fills them row by row.
-    """
-    try:
-        target.query(f"{schema.ADD_INDEXES}, ALGORITHM=INPLACE")
-    except pymysql.err.Error as error:
-        if error.args[0] in _NOT_IN_PLACE:
-            return False
-        raise
-    target.query("ALTER TABLE lineitem " + ", ".join(
-        f"DROP INDEX {index}" for index in schema.INDEXES))
-    return True
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from lab.workload import Client, Damage, Load, Target, Workload
+from lab.workload import Client, Damage, Load, Target, Workload, found_by
+from workloads.indexes import indexed
 from workloads.sysbench_oltp import check
 from workloads.sysbench_oltp.bulk_insert import SysbenchBulkInsert
 from workloads.sysbench_oltp.scripts import SCRIPTS
 
-__all__ = ["LONG_RANGES", "SCRIPTS", "SysbenchBulkInsert", "SysbenchOltp"]
+__all__ = ["LONG_RANGES", "SCRIPTS", "SMOKE_ROWS", "SysbenchBulkInsert", "SysbenchOltp"]
 
 _FILL = Path(__file__).resolve().parent / "fill.lua"
 _PREPARING_THREADS = 4
 
+# Rows of the four tables that the studies' smallest form has: room for two long ranges.
+SMOKE_ROWS = 20_000
 # Concurrent long range scans, for oltp_read_only.
 LONG_RANGES: Mapping[str, str | int | float] = {"point_selects": 0, "range_size": 10000}
 
@@ -47,16 +51,20 @@ class SysbenchOltp(Workload):
     def identity(self) -> Mapping[str, Any]:
         return {"tables": self.tables, "rows": self.rows, "seed": self.seed}
 
+    def expected_rows(self) -> int:
+        return self.tables * self.rows
+
     def prepare(self, target: Target) -> None:
-        for number in range(1, self.tables + 1):
+        tables = {f"sbtest{number}": f"ADD INDEX k_{number} (k)"
+                  for number in range(1, self.tables + 1)}
+        for table in tables:
             target.query(
-                f"CREATE TABLE sbtest{number} (id INT NOT NULL AUTO_INCREMENT,"
+                f"CREATE TABLE {table} (id INT NOT NULL AUTO_INCREMENT,"
                 " k INT NOT NULL DEFAULT 0, c CHAR(120) NOT NULL DEFAULT '',"
                 f" pad CHAR(60) NOT NULL DEFAULT '', PRIMARY KEY (id)) {target.table_options}")
-        target.sysbench(Client("prepare", _FILL, min(self.tables, _PREPARING_THREADS),
-                               self._sizes(), self.seed), "prepare")
-        for number in range(1, self.tables + 1):
-            target.query(f"CREATE INDEX k_{number} ON sbtest{number} (k)")
+        with indexed(target, tables):
+            target.sysbench(Client("prepare", _FILL, min(self.tables, _PREPARING_THREADS),
+                                   self._sizes(), self.seed), "prepare")
 
     def load(self, threads: int, seconds: float, seed: int) -> Load:
         """The workload's own script."""
@@ -76,8 +84,8 @@ class SysbenchOltp(Workload):
 
     def check(self, target: Target) -> list[str]:
         script = SCRIPTS[self.script]
-        return [finding for number in range(1, self.tables + 1)
-                for finding in check.findings(target, number, self.rows, script)]
+        return found_by([partial(check.findings, target, number, self.rows, script)
+                         for number in range(1, self.tables + 1)])
 
     def damages(self) -> Sequence[Damage]:
         return check.damages(self.rows, SCRIPTS[self.script])

@@ -19,6 +19,9 @@ class SysbenchBulkInsert(Workload):
     def identity(self) -> Mapping[str, Any]:
         return {"tables": self.tables}
 
+    def expected_rows(self) -> int:
+        return 0
+
     def prepare(self, target: Target) -> None:
         for number in range(1, self.tables + 1):
             target.query(f"CREATE TABLE sbtest{number} (id INT NOT NULL, k INT NOT NULL DEFAULT 0,"

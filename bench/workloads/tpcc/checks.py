@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import dataclasses
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from lab.workload import Target
+from lab.workload import Target, found_by
 
 DISTRICTS = 10
 SAMPLE_PER_DISTRICT = 20
@@ -62,13 +63,13 @@ def sample(scale: Scale) -> Sequence[int]:
     return sorted(random.Random(3).sample(range(1, scale.customers + 1), count))
 
 
-def violations(target: Target, scale: Scale) -> Iterator[str]:
+def violations(target: Target, scale: Scale) -> list[str]:
     """All that is wrong in all sets."""
-    for number in range(1, scale.tables + 1):
-        tables = TableSet(target, number, scale)
-        for condition in (_rows, _money, _orders, _lines, _customers):
-            for sentence in condition(tables):
-                yield f"set {number}, {sentence}"
+    def found(number: int, condition: Callable[[TableSet], Iterator[str]]) -> Iterator[str]:
+        for sentence in condition(TableSet(target, number, scale)):
+            yield f"set {number}, {sentence}"
+    return found_by([partial(found, number, condition) for number in range(1, scale.tables + 1)
+                     for condition in (_rows, _money, _orders, _lines, _customers)])
 
 
 def _rows(tables: TableSet) -> Iterator[str]:

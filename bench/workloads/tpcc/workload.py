@@ -40,6 +40,11 @@ class Tpcc(Workload):
         return {**self._scale_options(), "incompressible": self.incompressible,
                 "seed": _DATA_SEED}
 
+    def expected_rows(self) -> int:
+        """Stock, and for each customer one row, its payment, and an order with its lines."""
+        scale = self.scale
+        return scale.tables * scale.scale * (scale.items + checks.DISTRICTS * scale.customers * 13)
+
     def prepare(self, target: Target) -> None:
         for statement in schema.statements(self.scale.tables, target.table_options):
             target.query(statement)
@@ -50,7 +55,7 @@ class Tpcc(Workload):
         return Load((self._client(threads, seed),), seconds)
 
     def check(self, target: Target) -> list[str]:
-        return list(checks.violations(target, self.scale))
+        return checks.violations(target, self.scale)
 
     def damages(self) -> Sequence[Damage]:
         return list(damages.of(self.scale))
