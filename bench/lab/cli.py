@@ -50,11 +50,11 @@ def list_studies() -> None:
     from lab.study import Size
     from lab.studies import all_studies
     table = Table(box=None, pad_edge=False)
-    for name in ("study", "quick", "full", "question"):
+    for name in ("study", "quick", "full", "long", "question"):
         table.add_column(name, no_wrap=name != "question")
     for study in all_studies():
         times = [ui.duration(sum(trial.seconds for trial in plan([study], size, list(Engine))))
-                 for size in (Size.QUICK, Size.FULL)]
+                 for size in (Size.QUICK, Size.FULL, Size.LONG)]
         table.add_row(study.name, *times, study.question)
     ui.console.print(table)
     _DIRECTORY.mkdir(parents=True, exist_ok=True)
@@ -68,24 +68,30 @@ def list_studies() -> None:
 @bench.command("run")
 @click.argument("names", nargs=-1, required=True, metavar="STUDY...|all")
 @click.option("--smoke", "size", flag_value="smoke", help="Seconds each: does it work?")
-@click.option("--quick", "size", flag_value="quick", default=True, help="One block (default).")
-@click.option("--full", "size", flag_value="full", help="Three blocks, more cells, longer windows.")
+@click.option("--quick", "size", flag_value="quick", default=True,
+              help="A look at everything: one block (default).")
+@click.option("--full", "size", flag_value="full",
+              help="Windows of half a minute, two blocks, what every claim needs.")
+@click.option("--long", "size", flag_value="long",
+              help="Three blocks, larger data, more cells, longer windows: hours.")
 @click.option("--engines", default=",".join(_ENGINES), show_default=True, metavar="LIST",
               help="Only these engines.")
 @click.option("--blocks", type=click.IntRange(1), help="Measure everything so many times.")
 @click.option("--new", is_flag=True, help="Begin a new run even if one can be gone on with.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be measured, and how long.")
 def run_studies(names: tuple[str, ...], size: str, engines: str, blocks: int | None,
-                new: bool) -> None:
+                new: bool, dry_run: bool) -> None:
     """Measure, and write the report.
 
-    The same command goes on with a run that was interrupted; what was measured is kept. Needs root
-    for the disk and the limits, 30 GB of disk space for the templates, and a machine that does
-    nothing else.
+    The same command goes on with a run that was interrupted, and measures again what failed; what
+    was measured is kept. Needs root for the disk and the limits, 30 GB of disk space for the
+    templates, and a machine that does nothing else.
 
     \b
     Examples:
       ./basalt bench run --quick all
       ./basalt bench run --full memory_sweep insert_benchmark
+      ./basalt bench run --long --dry-run all
       ./basalt bench run --engines innodb,basalt constrained_sysbench
     """
     _prepare()
@@ -97,6 +103,10 @@ def run_studies(names: tuple[str, ...], size: str, engines: str, blocks: int | N
         raise BasaltError(f"there is no engine {', '.join(sorted(unknown))}",
                           f"the engines are {', '.join(_ENGINES)}")
     chosen_studies(names)  # a wrong name is told before anything is built
+    if dry_run:
+        for line in command.foretell(names, size, chosen, blocks):
+            ui.info(line)
+        return
     release = server_release.current() if os.environ.get("BASALT_PLUGIN_DIR") else None
     release = release or build.build("release")
     directory = _DIRECTORY if size != "smoke" else layout.BUILD / "bench-smoke"

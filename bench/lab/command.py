@@ -12,7 +12,7 @@ from basaltcli import process, rocksdb, ui
 from basaltcli.errors import BasaltError
 from basaltcli.server_release import ServerRelease
 
-from lab import runner
+from lab import estimate, runner
 from lab.bench import Bench, open_bench
 from lab.host import describe_host, fsync_latencies
 from lab.report import write_report
@@ -20,8 +20,10 @@ from lab.setup import GIB, Engine
 from lab.store import Run, open_run, runs
 from lab.studies import chosen_studies
 from lab.study import Size, Study
+from lab.template import Templates
 
-_DISK_SIZE = {Size.SMOKE: 3 * GIB, Size.QUICK: 10 * GIB, Size.FULL: 16 * GIB}
+_DISK_SIZE = {Size.SMOKE: 3 * GIB, Size.QUICK: 10 * GIB, Size.FULL: 10 * GIB,
+              Size.LONG: 16 * GIB}
 
 
 def run(names: Sequence[str], size_name: str, engines: Sequence[str], blocks: int | None,
@@ -34,10 +36,10 @@ def run(names: Sequence[str], size_name: str, engines: Sequence[str], blocks: in
                  "", _identity(release, directory))
     this = _begun(wanted, planned) if not is_new else None
     this = this or _new(wanted)
-    guess = sum(trial.seconds for trial in planned if not trial.path(this).exists())
-    ui.info(f"run {this.name}: {len(planned)} trials, about {ui.duration(guess)} and the loading "
-            "of what is not loaded yet")
-    with open_bench(directory, release, _DISK_SIZE[size]) as bench:
+    missing = [trial for trial in planned if not trial.is_measured(this)]
+    templates = Templates(directory / "templates", release)
+    ui.info(f"run {this.name}: {len(missing)} trials, {_guess(missing, templates)}")
+    with open_bench(directory, release, _DISK_SIZE[size], is_test=size is Size.SMOKE) as bench:
         this.identity["fsync"] = _fsync(bench)
         this.save()
         runner.execute(this, planned, bench)
@@ -49,7 +51,39 @@ def run(names: Sequence[str], size_name: str, engines: Sequence[str], blocks: in
     for trial in troubled:
         ui.info(f"problem: {trial.study}, {trial.cell}, {trial.setup}: {trial.problems[0]}")
     ui.info(f"{len(trials) - len(troubled)} trials passed, {len(troubled)} failed")
+    if troubled:
+        ui.info("the same command measures what failed again; --new begins another run")
     return not troubled
+
+
+def foretell(names: Sequence[str], size_name: str, engines: Sequence[str],
+             blocks: int | None) -> list[str]:
+    """A line per study, and one for all, of what a run would measure and how long it may take."""
+    planned = runner.plan(chosen_studies(names), Size(size_name),
+                          [Engine(name) for name in engines], blocks)
+    lines = []
+    for name in dict.fromkeys(trial.study.name for trial in planned):
+        own = [trial for trial in planned if trial.study.name == name]
+        lines.append(f"{name}: {len(own)} trials, {max(trial.block for trial in own)} blocks, "
+                     f"{ui.duration(sum(trial.seconds for trial in own))}")
+    return [*lines, f"in all {len(planned)} trials, {_guess(planned, None)}"]
+
+
+def _guess(planned: Sequence[runner.Planned], templates: Templates | None) -> str:
+    """The time of trials and of loading what the templates, if given, do not have."""
+    unloaded = [(trial.setup, trial.cell.workload) for trial in planned
+                if templates is None or not _is_loaded(trial, templates)]
+    trials = ui.duration(sum(trial.seconds for trial in planned))
+    loading = ui.duration(estimate.of_loading(unloaded))
+    return f"about {trials} and {loading} of loading data" if unloaded else f"about {trials}"
+
+
+def _is_loaded(trial: runner.Planned, templates: Templates) -> bool:
+    try:
+        return templates.has(trial.setup, trial.cell.workload)
+    except (BasaltError, OSError):
+        # There is no such plugin: the trial itself will say so.
+        return False
 
 
 def write(this: Run, output: Path | None) -> Path:
@@ -70,12 +104,13 @@ def stored_run(parent: Path, name: str | None) -> Run:
 
 
 def _begun(wanted: Run, planned: Sequence[runner.Planned]) -> Run | None:
-    """The newest run that asked for the same of the same engines, if trials of it are missing."""
+    """The newest run that asked for the same of the same engines, if trials of it are missing or
+    failed."""
     for old in reversed(runs(wanted.directory)):
         is_same = (old.size, old.studies, old.setups) == (wanted.size, wanted.studies,
                                                           wanted.setups)
         if is_same and old.identity.get("versions") == wanted.identity["versions"]:
-            if all(trial.path(old).exists() for trial in planned):
+            if all(trial.is_measured(old) for trial in planned):
                 return None
             ui.info(f"going on with run {old.name}; --new begins another")
             return old

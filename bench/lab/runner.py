@@ -19,6 +19,7 @@ import pymysql
 
 from basaltcli.errors import BasaltError
 
+from lab import estimate
 from lab.bench import Bench
 from lab.progress import Progress
 from lab.results import TrialRecord
@@ -41,13 +42,18 @@ class Planned:
     setup: Setup
     block: int
 
+    def is_measured(self, run: Run) -> bool:
+        """Whether the run has it; a trial that failed is to be measured again."""
+        path = self.path(run)
+        return path.exists() and not TrialRecord.read(path).problems
+
     def path(self, run: Run) -> Path:
         return run.trial_path(self.study.name, self.cell.name, self.setup.name, self.block)
 
     @property
     def seconds(self) -> float:
-        """How long it may take, before anything is known: the windows, and what is around them."""
-        return self.cell.warm_seconds + self.cell.seconds + 15
+        """How long it may take, before anything is known."""
+        return estimate.of_trial(self.cell)
 
     @property
     def seed(self) -> int:
@@ -69,7 +75,7 @@ def plan(studies: Iterable[Study], size: Size, engines: Sequence[Engine],
 
 
 def execute(run: Run, planned: Sequence[Planned], bench: Bench) -> None:
-    """Measures what has not been measured yet; each trial is stored when it ends.
+    """Measures what has not been measured yet, or failed; each trial is stored when it ends.
 
     A study that cannot run here is noted in the run. A trial that fails is stored with its problem,
     and the run goes on.
@@ -78,7 +84,7 @@ def execute(run: Run, planned: Sequence[Planned], bench: Bench) -> None:
     with Progress([trial.seconds for trial in possible]) as progress:
         for trial in possible:
             name = f"{trial.study.name}: {trial.cell.name}, {trial.setup.title}"
-            if trial.path(run).exists():
+            if trial.is_measured(run):
                 progress.skip()
                 continue
             progress.begin(name)

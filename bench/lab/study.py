@@ -22,11 +22,17 @@ if TYPE_CHECKING:
 
 
 class Size(enum.Enum):
-    """How much time a run takes: a test, a look, or figures to rely on."""
+    """How much time a run takes.
+
+    SMOKE is a test: its numbers mean nothing. QUICK is a look at everything. FULL has windows of
+    half a minute or more, repeats them, and measures what every claim needs, on the data of QUICK
+    where these are large enough. LONG has larger data, more cells and longer windows.
+    """
 
     SMOKE = "smoke"
     QUICK = "quick"
     FULL = "full"
+    LONG = "long"
 
 
 class Verdict(enum.Enum):
@@ -65,7 +71,8 @@ class Cell:
     """One point of a study: a workload under limits, measured for each setup.
 
     `name` is unique in the study. `axes` are the coordinates that charts and claims use.
-    With `warm_seconds` 0 the caches are cold when the window begins.
+    With `warm_seconds` 0 the caches are cold when the window begins. What the study does after the
+    window, besides the standard protocol, takes about `seconds_after`.
     """
 
     name: str
@@ -77,6 +84,7 @@ class Cell:
     threads: int = 4
     seconds: float = 30
     warm_seconds: float = 15
+    seconds_after: float = 0
 
     def load(self, seconds: float, seed: int) -> Load:
         """The load of a window of this cell."""
@@ -104,7 +112,7 @@ class Study(abc.ABC):
 
     def blocks(self, size: Size) -> int:
         """How often everything is measured."""
-        return {Size.SMOKE: 1, Size.QUICK: 1, Size.FULL: 3}[size]
+        return {Size.SMOKE: 1, Size.QUICK: 1, Size.FULL: 2, Size.LONG: 3}[size]
 
     def measure(self, trial: Trial, cell: Cell) -> None:
         """Measures one cell with one setup; the standard is a warm-up, a window, and a drain."""

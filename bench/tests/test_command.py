@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import json
 import os
@@ -53,6 +54,15 @@ def test_a_finished_run_is_not_gone_on_with(tmp_path):
     assert command._begun(wanted(tmp_path), planned()) is None
 
 
+def test_a_run_whose_trial_failed_is_gone_on_with(tmp_path):
+    run = stored(tmp_path, "a", "1", trials=9)
+    failed = planned()[4]
+    run.add(dataclasses.replace(
+        record(failed.cell.name, failed.setup.name, failed.block, problems=("no room",)),
+        study=failed.study.name))
+    assert command._begun(wanted(tmp_path), planned()).name == "a"
+
+
 @pytest.mark.parametrize("change", [
     {"size": "full"}, {"studies": ["noise"]}, {"setups": ["basalt"]},
     {"identity": {"versions": {**_VERSIONS, "basalt": "another"}}}, {"identity": {}}])
@@ -63,6 +73,13 @@ def test_a_run_of_something_else_is_not_gone_on_with(tmp_path, change):
 
 def test_without_runs_there_is_none_to_go_on_with(tmp_path):
     assert command._begun(wanted(tmp_path / "none"), planned()) is None
+
+
+def test_a_run_can_be_foretold_without_a_server():
+    lines = command.foretell(["noise", "binlog_cost"], "quick", ["innodb", "basalt"], 3)
+    assert [line.split(":")[0] for line in lines[:2]] == ["binlog_cost", "noise"]
+    assert lines[0].startswith("binlog_cost: 18 trials, 3 blocks, ")
+    assert lines[2].startswith("in all 30 trials, about ") and "loading" in lines[2]
 
 
 def test_two_runs_of_one_minute_are_two_runs(tmp_path, monkeypatch):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import types
+
 import pymysql
 import pytest
 
@@ -13,6 +15,7 @@ from lab.store import Run, open_run
 from lab.study import Cell, Size, Study
 
 ALL = list(Engine)
+_DATA = types.SimpleNamespace(expected_rows=lambda: 0)
 
 
 class Imagined(Study):
@@ -29,7 +32,7 @@ class Imagined(Study):
         self.seeds: dict[tuple[str, str, int], int] = {}
 
     def cells(self, size):
-        return [Cell(cell, None, SETUPS, {"number": number}, self.limits)
+        return [Cell(cell, _DATA, SETUPS, {"number": number}, self.limits)
                 for number, cell in enumerate(("a", "b", "c"))]
 
     def measure(self, trial, cell) -> None:
@@ -68,7 +71,7 @@ def keys(planned) -> list[tuple[str, str, int]]:
 
 
 def test_each_block_holds_every_trial_once():
-    planned = runner.plan([Imagined()], Size.FULL, ALL)
+    planned = runner.plan([Imagined()], Size.LONG, ALL)
     everything = sorted((cell, setup.name) for cell in "abc" for setup in SETUPS)
     for block in (1, 2, 3):
         assert sorted(key[:2] for key in keys(planned) if key[2] == block) == everything
@@ -76,17 +79,17 @@ def test_each_block_holds_every_trial_once():
 
 
 def test_blocks_follow_one_another():
-    assert [key[2] for key in keys(runner.plan([Imagined()], Size.FULL, ALL))] == \
+    assert [key[2] for key in keys(runner.plan([Imagined()], Size.LONG, ALL))] == \
         [1] * 9 + [2] * 9 + [3] * 9
 
 
 def test_the_order_is_the_same_every_time():
-    assert keys(runner.plan([Imagined()], Size.FULL, ALL)) == \
-        keys(runner.plan([Imagined()], Size.FULL, ALL))
+    assert keys(runner.plan([Imagined()], Size.LONG, ALL)) == \
+        keys(runner.plan([Imagined()], Size.LONG, ALL))
 
 
 def test_each_block_has_an_order_of_its_own():
-    planned = keys(runner.plan([Imagined()], Size.FULL, ALL))
+    planned = keys(runner.plan([Imagined()], Size.LONG, ALL))
     orders = [[key[:2] for key in planned if key[2] == block] for block in (1, 2, 3)]
     assert orders[0] != orders[1] != orders[2] != orders[0]
     assert sorted(orders[0]) not in orders
@@ -94,7 +97,7 @@ def test_each_block_has_an_order_of_its_own():
 
 def test_setups_are_interleaved_and_not_measured_one_after_the_other():
     """All of A and then all of B would be the mistake; also not A always before B."""
-    planned = runner.plan([Imagined()], Size.FULL, ALL, blocks=8)
+    planned = runner.plan([Imagined()], Size.LONG, ALL, blocks=8)
     changes = sum(before.setup != after.setup
                   for before, after in zip(planned, planned[1:], strict=False))
     assert changes > len(planned) / 2
@@ -111,7 +114,7 @@ def test_only_the_engines_asked_for_are_planned():
 
 
 def test_the_number_of_blocks_can_be_asked_for():
-    assert max(key[2] for key in keys(runner.plan([Imagined()], Size.FULL, ALL, 5))) == 5
+    assert max(key[2] for key in keys(runner.plan([Imagined()], Size.LONG, ALL, 5))) == 5
     assert max(key[2] for key in keys(runner.plan([Imagined()], Size.QUICK, ALL))) == 1
 
 
@@ -121,7 +124,7 @@ def test_studies_follow_one_another_in_their_order():
 
 
 def test_all_setups_of_a_block_get_the_same_requests_and_other_blocks_others():
-    planned = runner.plan([Imagined()], Size.FULL, ALL)
+    planned = runner.plan([Imagined()], Size.LONG, ALL)
     seeds: dict[tuple[str, int], set[int]] = {}
     for each in planned:
         seeds.setdefault((each.cell.name, each.block), set()).add(each.seed)
@@ -134,7 +137,7 @@ def test_all_setups_of_a_block_get_the_same_requests_and_other_blocks_others():
 
 def test_everything_planned_is_measured_and_stored(run):
     study = Imagined()
-    planned = runner.plan([study], Size.FULL, ALL)
+    planned = runner.plan([study], Size.LONG, ALL)
     runner.execute(run, planned, ImaginedBench())
     assert study.measured == keys(planned)
     results = run.results("imagined")
@@ -145,11 +148,21 @@ def test_everything_planned_is_measured_and_stored(run):
 
 def test_what_was_measured_is_not_measured_again(run):
     study = Imagined()
-    planned = runner.plan([study], Size.FULL, ALL)
+    planned = runner.plan([study], Size.LONG, ALL)
     runner.execute(run, planned[:10], ImaginedBench())
     runner.execute(run, planned, ImaginedBench())
     runner.execute(run, planned, ImaginedBench())
     assert study.measured == keys(planned)
+
+
+def test_what_failed_is_measured_again_and_nothing_else(run):
+    failing = Imagined({("b", "myrocks"): BasaltError("the disk was full")})
+    runner.execute(run, runner.plan([failing], Size.QUICK, ALL), ImaginedBench())
+    again = Imagined()
+    runner.execute(run, runner.plan([again], Size.QUICK, ALL), ImaginedBench())
+    assert again.measured == [("b", "myrocks", 1)]
+    results = run.results("imagined")
+    assert len(results.trials) == len(results.all) == 9
 
 
 def test_an_interrupted_trial_is_measured_again_from_its_beginning(run):

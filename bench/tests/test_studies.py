@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from basaltcli.errors import BasaltError
+from lab import estimate, runner
 from lab.charts import Curves, OverTime, SecondsBoxes
 from lab.results import Results
 from lab.setup import Engine
@@ -52,11 +53,12 @@ def test_claims_without_any_trial_are_not_comparable(study):
 
 
 @EACH
-def test_a_full_run_measures_what_every_claim_needs(study):
+@pytest.mark.parametrize("size", [Size.FULL, Size.LONG])
+def test_a_full_run_measures_what_every_claim_needs(study, size):
     """Only what cannot be had here at all stays without a verdict, and says so."""
     empty = Results([])
     for claim in study.claims():
-        full = claim.judge(measured(study, Size.FULL))
+        full = claim.judge(measured(study, size))
         if full.verdict is Verdict.NOT_COMPARABLE:
             assert full.reason == claim.judge(empty).reason, f"{claim.name}: {full.reason}"
 
@@ -97,10 +99,10 @@ def test_charts_use_axes_that_the_cells_have(study):
             if isinstance(chart, Curves | SecondsBoxes):
                 assert any(chart.axis in each for each in axes), (size, chart.title)
                 assert chart.x_label and chart.y_label, chart.title
-    for chart in study.charts():
-        shown = [each for each in axes
-                 if all(each.get(name) == value for name, value in chart.where.items())]
-        assert shown, f"{chart.title} shows no cell of a full run"
+        for chart in study.charts() if size in (Size.FULL, Size.LONG) else ():
+            shown = [each for each in axes
+                     if all(each.get(name) == value for name, value in chart.where.items())]
+            assert shown, f"{chart.title} shows no cell of a {size.value} run"
 
 
 @EACH
@@ -133,13 +135,47 @@ def test_no_two_claims_have_the_same_name():
 
 @EACH
 def test_a_full_run_repeats_everything_and_smoke_is_short(study):
-    assert study.blocks(Size.FULL) >= 3
+    assert study.blocks(Size.LONG) >= 3
+    # The study with the most cells is the exception.
+    assert study.blocks(Size.FULL) >= (1 if study.name == "constrained_sysbench" else 2)
     assert study.blocks(Size.SMOKE) == 1
     smoke = study.cells(Size.SMOKE)
     assert sum(len(cell.setups) * (cell.warm_seconds + min(cell.seconds, 30))
                for cell in smoke) <= 120
     full = {setup.name for cell in study.cells(Size.FULL) for setup in cell.setups}
     assert {setup.name for cell in smoke for setup in cell.setups} <= full
+
+
+def minutes(names: list[str], size: Size) -> float:
+    """What a run is foretold to take, with the loading of all its data."""
+    planned = runner.plan(chosen_studies(names), size, list(Engine))
+    templates = [(trial.setup, trial.cell.workload) for trial in planned]
+    return (sum(trial.seconds for trial in planned) + estimate.of_loading(templates)) / 60
+
+
+def test_runs_are_foretold_to_take_what_the_manual_says():
+    assert minutes(["all"], Size.QUICK) <= 51
+    three = ["memory_sweep", "constrained_sysbench", "insert_benchmark"]
+    assert minutes(three, Size.FULL) <= 48
+
+
+@EACH
+def test_windows_of_a_full_run_are_of_half_a_minute_or_more(study):
+    """What is done once is a guess instead of a window; so are queries in a loop short."""
+    if study.name != "icp":
+        assert min(cell.seconds for cell in study.cells(Size.FULL)) >= 30
+
+
+@EACH
+def test_a_full_run_uses_the_data_of_a_quick_one(study):
+    """So that the one after the other need not load them again."""
+    if study.name in ("icp", "large_transactions"):
+        pytest.skip("their data are too small in a quick run")
+    def data(size):
+        return {str((cell.workload.name, dict(cell.workload.identity())))
+                for cell in study.cells(size)}
+    assert data(Size.QUICK) <= data(Size.FULL)
+    assert len(data(Size.FULL) - data(Size.QUICK)) <= (study.name == "storage_speed")
 
 
 def test_studies_are_chosen_by_name_in_the_order_of_the_report():

@@ -8,13 +8,13 @@ from lab.charts import Bars, Chart
 from lab.judging import cell, ratio_claim
 from lab.setup import GIB, SETUPS, Durability, Limits
 from lab.study import Cell, Claim, Size, Study
-from workloads.sysbench_oltp import SysbenchOltp
+from workloads.sysbench_oltp import SMOKE_ROWS, SysbenchOltp
 
 _NONE, _SOMETIMES, _ALWAYS = "no binary log", "sync_binlog = 0", "sync_binlog = 1"
 _CLASSES = {_NONE: Durability("log synced at every commit, no binary log", 0, 1, False),
             _SOMETIMES: Durability("log synced at every commit, binary log never", 0, 1),
             _ALWAYS: Durability("both synced at every commit", 1, 1)}
-_ROWS = {Size.SMOKE: 1000, Size.QUICK: 100_000, Size.FULL: 250_000}
+_ROWS = {Size.SMOKE: SMOKE_ROWS, Size.QUICK: 100_000, Size.FULL: 100_000, Size.LONG: 250_000}
 
 
 class BinlogCost(Study):
@@ -30,9 +30,9 @@ class BinlogCost(Study):
 
     def cells(self, size: Size) -> Sequence[Cell]:
         workload = SysbenchOltp(4, _ROWS[size], "oltp_write_only")
-        seconds = {Size.SMOKE: 1, Size.QUICK: 10, Size.FULL: 30}[size]
+        seconds = {Size.SMOKE: 1, Size.QUICK: 6, Size.FULL: 30, Size.LONG: 30}[size]
         return [Cell(name, workload, SETUPS, {"binlog": name}, Limits(2 * GIB), durability,
-                     threads=8, seconds=seconds, warm_seconds=0 if size is Size.SMOKE else 4)
+                     threads=8, seconds=seconds, warm_seconds=0 if size is Size.SMOKE else 3)
                 for name, durability in _CLASSES.items()
                 if size is not Size.SMOKE or name == _NONE]
 

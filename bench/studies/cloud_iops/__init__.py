@@ -17,7 +17,9 @@ from workloads.tpcc import SMOKE_SCALE, Tpcc
 
 _IOPS = "iops"
 _FEW, _MUCH = 448, 768
-_POINTS = {Size.SMOKE: (2000,), Size.QUICK: (300, 1000), Size.FULL: (300, 600, 1000, 1700)}
+_POINTS = {Size.SMOKE: (2000,), Size.QUICK: (300, 1000), Size.FULL: (300, 600, 1000),
+           Size.LONG: (300, 600, 1000, 1700)}
+_MUCH_POINTS = {Size.SMOKE: (), Size.QUICK: (), Size.FULL: (300,), Size.LONG: (300, 1000)}
 # The study's gp2 volume was also limited in bytes: 160 MiB/s for 10,000 operations of 5000 W.
 _GP2_NAME = "gp2: 600 per second, 9 MiB/s"
 _GP2 = IoLimits(600, 600, 9 * MIB, 9 * MIB)
@@ -42,8 +44,8 @@ class CloudIops(Study):
 
     def cells(self, size: Size) -> Sequence[Cell]:
         workload = Tpcc(**SMOKE_SCALE) if size is Size.SMOKE else Tpcc(tables=1, scale=10)
-        seconds = {Size.SMOKE: 2, Size.QUICK: 20, Size.FULL: 60}[size]
-        warm = {Size.SMOKE: 1, Size.QUICK: 10, Size.FULL: 20}[size]
+        seconds = {Size.SMOKE: 1, Size.QUICK: 10, Size.FULL: 30, Size.LONG: 60}[size]
+        warm = {Size.SMOKE: 0, Size.QUICK: 5, Size.FULL: 10, Size.LONG: 20}[size]
 
         def of(name: str, memory: int, axes: dict[str, float | str], disk: IoLimits) -> Cell:
             return Cell(name, workload, SETUPS, {**axes, "memory_mb": memory},
@@ -52,11 +54,10 @@ class CloudIops(Study):
 
         cells = [of(f"{iops} per second", _FEW, {_IOPS: iops}, IoLimits(iops, iops))
                  for iops in _POINTS[size]]
-        if size is Size.FULL:
+        if size in (Size.FULL, Size.LONG):
             cells += [of(_GP2_NAME, _FEW, {}, _GP2)]
-            cells += [of(f"{iops} per second, {_MUCH} MB", _MUCH, {_IOPS: iops},
-                         IoLimits(iops, iops)) for iops in _POINTS[Size.QUICK]]
-        return cells
+        return cells + [of(f"{iops} per second, {_MUCH} MB", _MUCH, {_IOPS: iops},
+                           IoLimits(iops, iops)) for iops in _MUCH_POINTS[size]]
 
     def claims(self) -> Sequence[Claim]:
         slowest, fastest = lowest(_IOPS, memory_mb=_FEW), highest(_IOPS, memory_mb=_FEW)

@@ -48,10 +48,13 @@ def _judge_counters(results: Results) -> Finding:
     rivals = [trial for trial in trials if trial.setup != "basalt"]
     if not rivals:
         return Finding(Verdict.NOT_COMPARABLE, "", reason="nothing was counted")
+    counted = _counted([trial for trial in rivals if trial.setup == rivals[0].setup])
+    if not counted:
+        return Finding(Verdict.NOT_COMPARABLE, "", reason="only one of pushdown and no pushdown "
+                       "was measured")
     worst = max(trial.values["counters_off_percent"] for trial in rivals)
     return Finding(
-        Verdict.REPRODUCED if worst <= _AGREEMENT else Verdict.NOT_REPRODUCED,
-        _counted([trial for trial in rivals if trial.setup == rivals[0].setup]),
+        Verdict.REPRODUCED if worst <= _AGREEMENT else Verdict.NOT_REPRODUCED, counted,
         _counted([trial for trial in trials if trial.setup == "basalt"]),
         f"at most {worst:.1f} % from what the generated rows imply, over all engines and cells; "
         + _chance(rivals[0]))

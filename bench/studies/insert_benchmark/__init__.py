@@ -43,11 +43,13 @@ class InsertStudy(Study):
 
     def cells(self, size: Size) -> Sequence[Cell]:
         workload = InsertBenchmark(tables=_CLIENTS)
-        seconds = {Size.SMOKE: (2, 2), Size.QUICK: (25, 45), Size.FULL: (60, 180)}[size]
+        seconds = {Size.SMOKE: (1, 1), Size.QUICK: (10, 30), Size.FULL: (30, 40),
+                   Size.LONG: (60, 180)}[size]
         limits = ((_IN_MEMORY, 3 * GIB, seconds[0]),
                   (_IO_BOUND, (512 if size is Size.SMOKE else 448) * MIB, seconds[1]))
         return [Cell(name, workload, SETUPS, {"memory_mb": limit // MIB}, Limits(limit), D3,
-                     threads=_CLIENTS, seconds=time, warm_seconds=0)
+                     threads=_CLIENTS, seconds=time, warm_seconds=0,
+                     seconds_after=time / 2)
                 for name, limit, time in (limits[:1] if size is Size.SMOKE else limits)]
 
     def measure(self, trial: Trial, cell: Cell) -> None:

@@ -8,10 +8,11 @@ from lab.charts import Bars, Chart
 from lab.judging import cell, ratio_claim
 from lab.setup import BASALT, D1, INNODB, MIB, Limits
 from lab.study import Cell, Claim, Size, Study
-from workloads.sysbench_oltp import SysbenchOltp
+from workloads.sysbench_oltp import SMOKE_ROWS, SysbenchOltp
 
 _CELL = "mixed, 448 MB"
-_ROWS = {Size.SMOKE: 1000, Size.QUICK: 500_000, Size.FULL: 500_000}
+_ROWS = 500_000
+_SECONDS = {Size.SMOKE: 1, Size.QUICK: 8, Size.FULL: 30, Size.LONG: 30}
 
 
 class Noise(Study):
@@ -24,16 +25,17 @@ class Noise(Study):
     scaling = "Mixed sysbench transactions in 448 MB; each setup twice in every block."
 
     def cells(self, size: Size) -> Sequence[Cell]:
-        workload = SysbenchOltp(tables=2 if size is Size.SMOKE else 8, rows=_ROWS[size])
+        workload = (SysbenchOltp(tables=4, rows=SMOKE_ROWS) if size is Size.SMOKE else
+                    SysbenchOltp(tables=8, rows=_ROWS))
         setups = [setup for base in (INNODB, BASALT)
                   for setup in (base, base.variant(f"{base.name}-again", f"{base.title}, again"))]
         return [Cell(_CELL, workload, setups[2:] if size is Size.SMOKE else setups, {},
-                     Limits(448 * MIB), D1, threads=8, seconds=1 if size is Size.SMOKE else 15,
-                     warm_seconds=0 if size is Size.SMOKE else 5)]
+                     Limits(448 * MIB), D1, threads=8, seconds=_SECONDS[size],
+                     warm_seconds=0 if size is Size.SMOKE else 3)]
 
     def blocks(self, size: Size) -> int:
         """Spread needs several blocks, also in a quick run."""
-        return {Size.SMOKE: 1, Size.QUICK: 2, Size.FULL: 5}[size]
+        return {Size.SMOKE: 1, Size.QUICK: 2, Size.FULL: 3, Size.LONG: 5}[size]
 
     def claims(self) -> Sequence[Claim]:
         return tuple(

@@ -8,9 +8,9 @@ from lab.charts import Bars, Chart
 from lab.judging import cell, ratio_claim
 from lab.setup import D1, GIB, SETUPS, Limits
 from lab.study import Cell, Claim, Size, Study
-from workloads.sysbench_oltp import LONG_RANGES, SysbenchOltp
+from workloads.sysbench_oltp import LONG_RANGES, SMOKE_ROWS, SysbenchOltp
 
-_ROWS = {Size.SMOKE: 20_000, Size.QUICK: 100_000, Size.FULL: 250_000}
+_ROWS = {Size.SMOKE: SMOKE_ROWS, Size.QUICK: 100_000, Size.FULL: 100_000, Size.LONG: 250_000}
 
 
 class RangeScans(Study):
@@ -25,11 +25,11 @@ class RangeScans(Study):
 
     def cells(self, size: Size) -> Sequence[Cell]:
         workload = SysbenchOltp(4, _ROWS[size], "oltp_read_only", options=LONG_RANGES)
-        seconds = {Size.SMOKE: 1, Size.QUICK: 8, Size.FULL: 30}[size]
+        seconds = {Size.SMOKE: 1, Size.QUICK: 8, Size.FULL: 30, Size.LONG: 30}[size]
         return [Cell(f"{threads} clients", workload, SETUPS, {"threads": threads}, Limits(3 * GIB),
                      D1, threads=threads, seconds=seconds,
-                     warm_seconds=0 if size is Size.SMOKE else 5)
-                for threads in ((2,) if size is Size.SMOKE else (2, 4))]
+                     warm_seconds=0 if size is Size.SMOKE else 4)
+                for threads in ((2, 4) if size in (Size.FULL, Size.LONG) else (2,))]
 
     def claims(self) -> Sequence[Claim]:
         return (ratio_claim("1.6", "MyRocks scans nearly as fast as InnoDB", "x 0.95",

@@ -30,14 +30,15 @@ class StorageSpeed(Study):
 
     def cells(self, size: Size) -> Sequence[Cell]:
         devices = {Size.SMOKE: ("slow",), Size.QUICK: ("fast", "slow"),
-                   Size.FULL: tuple(_DEVICES)}[size]
+                   Size.FULL: tuple(_DEVICES), Size.LONG: tuple(_DEVICES)}[size]
         graph = LinkBench(ids=IDS[size])
-        seconds = {Size.SMOKE: 2, Size.QUICK: 15, Size.FULL: 45}[size]
+        seconds = {Size.SMOKE: 1, Size.QUICK: 10, Size.FULL: 30, Size.LONG: 45}[size]
         cells = [Cell(f"LinkBench, {device}", graph, SETUPS, {"device": device},
                       Limits(384 * MIB, _DEVICES[device]), D3, threads=8, seconds=seconds,
-                      warm_seconds={Size.SMOKE: 0, Size.QUICK: 8, Size.FULL: 20}[size])
+                      warm_seconds={Size.SMOKE: 0, Size.QUICK: 5, Size.FULL: 10,
+                                    Size.LONG: 20}[size])
                  for device in devices]
-        if size is Size.FULL:
+        if size in (Size.FULL, Size.LONG):
             cells += [Cell(f"inserts, {device}", InsertBenchmark(tables=4), SETUPS,
                            {"device": device}, Limits(3 * GIB, _DEVICES[device]), D3, threads=4,
                            seconds=seconds, warm_seconds=0) for device in ("fast", "slow")]
