@@ -29,7 +29,7 @@ class InsertStudy(Study):
                  "103,000 and 268,000. MyRocks wrote a quarter per row and needed 0.62 of the "
                  "space.")
     scaling = ("4 clients with a table each, 100 rows per commit, nothing synced at commit, by "
-               "time instead of rows: the limit beyond memory is passed within the first third. "
+               "time instead of rows: the limit beyond memory is passed within the first half. "
                "Then the 2017 query step: a querying thread per client at full speed beside 1000 "
                "inserted rows per second each.")
     metrics: Mapping[str, Metric] = {
