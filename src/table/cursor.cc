@@ -182,16 +182,19 @@ void Cursor::open_iterator() {
     return;
   }
   iterator_.emplace(transaction_->new_iterator(family, seen, range_));
-  if (transaction_->has_writes() || seen.snapshot == nullptr) return;
+  if (seen.snapshot == nullptr || transaction_->may_have_changed(range_.lower, range_.upper)) {
+    return;
+  }
   iterator_snapshot_ = seen.snapshot->sequence();
   iterator_family_ = family;
 }
 
 // Whether the iterator shows just what one made now would.
 bool Cursor::may_reuse_iterator(const kv::ReadView& seen) const {
-  return iterator_snapshot_ && !transaction_->has_writes() && seen.snapshot != nullptr &&
+  return iterator_snapshot_ && seen.snapshot != nullptr &&
          seen.snapshot->sequence() == *iterator_snapshot_ &&
-         iterator_family_ == table_.family(index_number_);
+         iterator_family_ == table_.family(index_number_) &&
+         !transaction_->may_have_changed(range_.lower, range_.upper);
 }
 
 // Leaves the cursor without an iterator but keeps it for a later seek.

@@ -51,10 +51,11 @@ class KeySpans {
       return span.index == index && span.first <= key && key <= span.last;
     });
   }
-  // Whether one of the keys may be in [lower, upper).
+  // Whether one of the keys may be in [lower, upper). An empty bound is none.
   bool may_touch(std::string_view lower, std::string_view upper) const {
-    return std::ranges::any_of(
-        all(), [&](const Span& span) { return span.first < upper && span.last >= lower; });
+    return std::ranges::any_of(all(), [&](const Span& span) {
+      return span.last >= lower && (upper.empty() || span.first < upper);
+    });
   }
 
  private:

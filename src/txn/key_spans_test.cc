@@ -38,6 +38,9 @@ TEST(KeySpansTest, RangesAreTouchedFromTheFirstToTheLastKeyOfTheirIndex) {
   EXPECT_FALSE(spans.may_touch(key_of(7, "a"), key_of(7, "f")));
   EXPECT_FALSE(spans.may_touch(key_of(7, "q"), key_of(8, "")));
   EXPECT_FALSE(spans.may_touch(key_of(8, "a"), key_of(8, "z")));
+  EXPECT_TRUE(spans.may_touch("", ""));
+  EXPECT_TRUE(spans.may_touch(key_of(7, "a"), ""));
+  EXPECT_FALSE(spans.may_touch(key_of(8, "a"), ""));
 }
 
 TEST(KeySpansTest, AClearedSetHasNothingOfWhatItHadBefore) {

@@ -213,7 +213,9 @@ Transaction::OwnVersion Transaction::own_version(kv::FamilyId family, std::strin
 kv::Iterator Transaction::new_iterator(kv::FamilyId family, const kv::ReadView& view,
                                        const kv::KeyRange& range) {
   kv::Database& database = manager_.database();
-  if (!has_writes_) return database.new_iterator(family, view, range);
+  if (!may_have_changed(range.lower, range.upper)) {
+    return database.new_iterator(family, view, range);
+  }
   auto bounds = std::make_unique<kv::IteratorBounds>(range);
   const rdb::ReadOptions options = kv::make_read_options(view, bounds.get());
   rdb::ColumnFamilyHandle* handle = database.family_handle(family);

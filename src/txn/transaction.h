@@ -51,6 +51,11 @@ class Transaction {
   std::uint64_t id() const { return owner_.id(); }
   State state() const { return state_; }
   bool has_writes() const { return has_writes_; }
+  // Whether a change of the transaction may be in [lower, upper); false is certain. An empty bound
+  // is none.
+  bool may_have_changed(std::string_view lower, std::string_view upper) const {
+    return has_writes_ && (changes_are_unknown_ || changed_keys_.may_touch(lower, upper));
+  }
   lock::LockOwner& lock_owner() { return owner_; }
   const std::string& prepared_name() const { return name_; }
 

@@ -2,6 +2,7 @@
 #include <map>
 #include <random>
 #include <string>
+#include <utility>
 
 #include "txn/test_support.h"
 
@@ -79,6 +80,30 @@ TEST_F(TransactionIteratorTest, WalksInBothDirectionsSeeCommittedAndOwnChanges) 
     EXPECT_EQ(test::scan(*reader, false), map);
     reader.reset();
     map = committed;
+  }
+}
+
+// Ranges beside the own changes are read past the batch.
+TEST_F(TransactionIteratorTest, RangesShowOwnChangesWhereverTheyBeginAndEnd) {
+  Map map;
+  fill(map);
+  for (int round = 0; round < 200; ++round) {
+    Map seen = map;
+    auto reader = store_.begin();
+    reader->begin_statement(test::kRr);
+    reader->open_snapshot();
+    change_randomly(*reader, seen, static_cast<int>(random_() % 4));
+    std::string lower = random_key();
+    std::string upper = random_key();
+    if (lower > upper) std::swap(lower, upper);
+    Map found;
+    kv::Iterator iterator =
+        reader->new_iterator(test::kFamily, reader->consistent_view(), {lower, upper});
+    for (iterator.seek_to_first(); iterator.is_valid(); iterator.next()) {
+      found.emplace(iterator.key(), iterator.value());
+    }
+    EXPECT_EQ(found, Map(seen.lower_bound(lower), seen.lower_bound(upper)))
+        << "round " << round << ", from " << lower << " to " << upper;
   }
 }
 
