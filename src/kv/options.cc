@@ -12,7 +12,15 @@ namespace basalt::kv {
 namespace {
 
 constexpr std::uint64_t kMiB = 1024 * 1024;
+// What a server with a few connections takes beside its engines' caches.
+constexpr std::uint64_t kServerMin = 96 * kMiB;
+constexpr std::uint64_t kCacheMin = 8 * kMiB;
 constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
+
+std::uint64_t machine_memory_bytes() {
+  return static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+         static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
 
 // The number in a control group file, or kUnlimited ("max", absent, unreadable).
 std::uint64_t read_limit(const std::string& path) {
@@ -45,32 +53,42 @@ std::uint64_t control_group_limit() {
   return limit;
 }
 
+// Half of what the server and memtables leave holds uncompressed blocks. The other half is page
+// cache, which keeps compressed ones and so more rows per byte; but to read a block from there
+// costs more than the search for a row. A whole machine is perhaps shared with other caches.
+std::uint64_t default_cache_bytes(const Machine& machine, std::uint64_t memtable_bytes) {
+  const std::uint64_t others = std::max(machine.memory_bytes / 8, kServerMin) + memtable_bytes;
+  if (machine.memory_bytes <= others) return kCacheMin;
+  std::uint64_t bytes = (machine.memory_bytes - others) / 2;
+  if (!machine.is_memory_ours) bytes = std::min(bytes, machine.memory_bytes / 4);
+  return std::max(bytes, kCacheMin);
+}
+
 }  // namespace
 
 std::uint64_t available_memory_bytes() {
-  const auto machine = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
-                       static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  return std::min(machine, control_group_limit());
+  return std::min(machine_memory_bytes(), control_group_limit());
 }
 
 DatabaseOptions with_machine_defaults(DatabaseOptions options) {
   return with_defaults_for({.memory_bytes = available_memory_bytes(),
+                            .is_memory_ours = control_group_limit() < machine_memory_bytes(),
                             .cores = static_cast<int>(std::thread::hardware_concurrency())},
                            std::move(options));
 }
 
 DatabaseOptions with_defaults_for(const Machine& machine, DatabaseOptions options) {
   const std::uint64_t memory = machine.memory_bytes;
-  // An eighth of memory holds uncompressed blocks; the page cache, which keeps compressed ones
-  // and so more rows per byte, gets what is left.
-  if (options.block_cache_bytes == 0) options.block_cache_bytes = std::max(memory / 8, 8 * kMiB);
-  // Another eighth holds memtables while much is written. The larger they are the fewer levels
+  // An eighth of memory holds memtables while much is written. The larger they are the fewer levels
   // lie under them: a row is written to the device less often, and logs are switched less often.
   if (options.memtable_bytes == 0) {
     options.memtable_bytes = std::clamp(memory / 32, 4 * kMiB, 64 * kMiB);
   }
   if (options.memtables_total_bytes == 0) {
     options.memtables_total_bytes = 4 * options.memtable_bytes;
+  }
+  if (options.block_cache_bytes == 0) {
+    options.block_cache_bytes = default_cache_bytes(machine, options.memtables_total_bytes);
   }
   if (options.max_total_wal_bytes == 0) {
     options.max_total_wal_bytes = std::max(4 * options.memtables_total_bytes, 64 * kMiB);

@@ -27,6 +27,8 @@ DatabaseOptions with_machine_defaults(DatabaseOptions options);
 // What defaults are chosen by.
 struct Machine {
   std::uint64_t memory_bytes = 0;
+  // Whether the memory is this process's own by a limit, not the machine's.
+  bool is_memory_ours = false;
   int cores = 0;
 };
 // The same for a machine that is not this one.

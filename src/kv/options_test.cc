@@ -22,16 +22,30 @@ TEST(MachineDefaults, EveryUnsetSizeIsChosenWithinMemory) {
   EXPECT_LE(options.background_jobs, 8);
 }
 
-TEST(MachineDefaults, MemtablesAndBlocksTakeAnEighthOfMemoryEachUpToABound) {
+TEST(MachineDefaults, MemtablesTakeAnEighthOfMemoryUpToABound) {
   for (const std::uint64_t memory : {256 * kMiB, 512 * kMiB, 1024 * kMiB, 2048 * kMiB}) {
     const DatabaseOptions options = with_defaults_for({.memory_bytes = memory, .cores = 2}, {});
     EXPECT_EQ(options.memtable_bytes, memory / 32);
     EXPECT_EQ(options.memtables_total_bytes, memory / 8);
-    EXPECT_EQ(options.block_cache_bytes, memory / 8);
   }
   const DatabaseOptions large =
       with_defaults_for({.memory_bytes = 64 * 1024 * kMiB, .cores = 32}, {});
   EXPECT_EQ(large.memtable_bytes, 64 * kMiB);
+}
+
+TEST(MachineDefaults, BlocksTakeHalfOfWhatServerAndMemtablesLeave) {
+  const auto blocks = [](std::uint64_t memory) {
+    return with_defaults_for({.memory_bytes = memory, .is_memory_ours = true, .cores = 2}, {})
+        .block_cache_bytes;
+  };
+  EXPECT_EQ(blocks(384 * kMiB), 120 * kMiB) << "96 MiB for the server, 48 for memtables";
+  EXPECT_EQ(blocks(1024 * kMiB), 384 * kMiB) << "an eighth for the server, an eighth for memtables";
+  EXPECT_EQ(blocks(100 * kMiB), 8 * kMiB) << "too little for anything";
+}
+
+TEST(MachineDefaults, BlocksTakeAQuarterOfAMachineThatIsPerhapsShared) {
+  const Machine machine{.memory_bytes = 24 * 1024 * kMiB, .is_memory_ours = false, .cores = 2};
+  EXPECT_EQ(with_defaults_for(machine, {}).block_cache_bytes, 6 * 1024 * kMiB);
 }
 
 TEST(MachineDefaults, ASecondCompactionMayRunOnTheSmallestMachine) {
