@@ -133,6 +133,7 @@ Status LockManager::wait(LockOwner& owner, Slot& slot, const WaitPolicy& policy,
   wait_count_.fetch_add(1, std::memory_order_relaxed);
   if (observer_ != nullptr) observer_->wait_begins(owner);
   graph_->begin_wait(owner, slot, deadlock_detect_.load());
+  waiting_count_.fetch_add(1, std::memory_order_relaxed);
   std::vector<const LockOwner*> reported;
   WaitSignal::Wake wake;
   do {
@@ -140,6 +141,7 @@ Status LockManager::wait(LockOwner& owner, Slot& slot, const WaitPolicy& policy,
     wake = owner.signal_.wait_until(deadline);
   } while (wake == WaitSignal::Wake::kQueueChanged);
   const bool is_victim = graph_->end_wait(owner);
+  waiting_count_.fetch_sub(1, std::memory_order_relaxed);
   bool is_granted = false;
   if (!is_victim) {
     const std::lock_guard latch(table_->latch_of(slot));

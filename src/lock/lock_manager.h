@@ -148,6 +148,8 @@ class LockManager {
   std::uint64_t deadlock_count() const;
   std::uint64_t wait_count() const { return wait_count_.load(std::memory_order_relaxed); }
   std::uint64_t timeout_count() const { return timeout_count_.load(std::memory_order_relaxed); }
+  // How many requests wait at this moment.
+  std::uint64_t waiting_count() const { return waiting_count_.load(std::memory_order_relaxed); }
 
  private:
   using Deadline = std::chrono::steady_clock::time_point;
@@ -168,6 +170,7 @@ class LockManager {
   std::atomic<bool> deadlock_detect_;
   std::atomic<std::uint64_t> wait_count_ = 0;
   std::atomic<std::uint64_t> timeout_count_ = 0;
+  std::atomic<std::uint64_t> waiting_count_ = 0;
   const std::unique_ptr<LockTable> table_;
   const std::unique_ptr<WaitGraph> graph_;
 };

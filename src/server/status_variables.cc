@@ -104,6 +104,8 @@ st_mysql_show_var g_status_variables[] = {
     SHOW_FUNC_ENTRY("Rocksdb_decided_transactions", &show_decided),
     SHOW_FUNC_ENTRY("Rocksdb_failures", &show_failures),
     SHOW_FUNC_ENTRY("Rocksdb_newest_id", &show_newest_id),
+    SHOW_FUNC_ENTRY("Rocksdb_row_lock_current_waits",
+                    &show_lock_counter<&lock::LockManager::waiting_count>),
     SHOW_FUNC_ENTRY("Rocksdb_row_lock_deadlocks",
                     &show_lock_counter<&lock::LockManager::deadlock_count>),
     SHOW_FUNC_ENTRY("Rocksdb_row_lock_wait_timeouts",
