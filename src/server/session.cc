@@ -2,10 +2,17 @@
 
 #include <algorithm>
 
+#include "base/failpoint.h"
 #include "server/plugin.h"
 #include "server/sysvars.h"
 
 namespace basalt::server {
+namespace {
+
+// Large enough that a commit costs nothing beside its rows.
+constexpr std::uint64_t kCopyPortionBytes = std::uint64_t{32} << 20;
+
+}  // namespace
 
 Session::Session(THD* thd)
     : thd_(thd), transaction_(the_engine().transactions().make_transaction(thd)) {}
@@ -71,6 +78,28 @@ lock::WaitPolicy Session::wait_policy() const {
   policy.timeout_ms = std::min(lock_wait_timeout_ms(thd_), statement_timeout_ms);
   policy.may_wait = policy.timeout_ms > 0;
   return policy;
+}
+
+txn::Transaction& Session::copy() {
+  if (copy_ == nullptr) copy_ = the_engine().transactions().make_transaction(thd_);
+  return *copy_;
+}
+
+Status Session::commit_full_portion() {
+  if (copy_->batch_bytes() < kCopyPortionBytes) return Status::ok();
+  BASALT_TRY(copy_->commit(kv::Durability::kBuffered));
+  BASALT_FAILPOINT("copy.after_portion");
+  return Status::ok();
+}
+
+Status Session::commit_copy() {
+  if (copy_ == nullptr) return Status::ok();
+  Status status = copy_->commit(kv::Durability::kBuffered);
+  copy_.reset();
+  BASALT_TRY(std::move(status));
+  // For all portions at once.
+  if (commit_durability() == kv::Durability::kBuffered) return Status::ok();
+  return the_engine().database().sync_log();
 }
 
 bool Session::ends_transaction(bool all) const {

@@ -33,6 +33,20 @@ class Session final : public table::Interruption {
   void register_statement();
   lock::WaitPolicy wait_policy() const;
 
+  // ---- copies: rows on their way into a table that nobody else can open before all of them are
+  // there, and that the server drops otherwise, also after a crash. They are in a transaction of
+  // their own, which all partitions of the table share.
+
+  // Made if there is none.
+  txn::Transaction& copy();
+  // Commits what was copied so far if it is much: memory does not grow with the table. After an
+  // error the copy is to be abandoned.
+  Status commit_full_portion();
+  // Commits the rest; all of it is as durable then as a commit is. Does nothing without a copy.
+  Status commit_copy();
+  // Rolls back the portion that is not committed.
+  void abandon_copy() { copy_.reset(); }
+
   // The server's number of the key that the last duplicate violated. Kept here because the handler
   // that is asked may be another partition's than the one that met it.
   void set_duplicate_key(uint key) { duplicate_key_ = key; }
@@ -45,6 +59,7 @@ class Session final : public table::Interruption {
   THD* const thd_;
   uint duplicate_key_ = 0;
   std::unique_ptr<txn::Transaction> transaction_;
+  std::unique_ptr<txn::Transaction> copy_;
 };
 
 txn::IsolationLevel isolation_level_of(THD* thd);

@@ -9,12 +9,13 @@ RowWriter::RowWriter(const Table& table) : table_(table), entries_(table.index_c
 }
 
 Status RowWriter::lock_exclusive(txn::Transaction& transaction, std::string_view key) {
+  if (is_private_) return Status::ok();
   return transaction.lock(key, lock::LockMode::kExclusive, policy_);
 }
 
 // The gap is waited for without the key's lock: who holds it may want to look the key up.
 Status RowWriter::check_primary(txn::Transaction& transaction) {
-  BASALT_TRY(transaction.await_insert(new_key_, policy_));
+  if (!is_private_) BASALT_TRY(transaction.await_insert(new_key_, policy_));
   BASALT_TRY(lock_exclusive(transaction, new_key_));
   if (table_.has_hidden_key()) return Status::ok();
   bool exists = false;
@@ -71,8 +72,11 @@ Status RowWriter::insert(txn::Transaction& transaction, const std::uint8_t* reco
     BASALT_TRY(check_unique(transaction, i, record, entry));
   }
 
-  new_keys_.assign(1, new_key_);
-  for (const Entry& entry : entries_) new_keys_.push_back(entry.key);
+  new_keys_.clear();
+  if (!is_private_) {
+    new_keys_.push_back(new_key_);
+    for (const Entry& entry : entries_) new_keys_.push_back(entry.key);
+  }
   txn::Transaction::RowChange change(transaction);
   BASALT_TRY(change.begin(new_keys_, policy_));
   table_.primary().make_row(record, table_.definition().schema_version, row_);

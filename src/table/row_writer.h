@@ -27,6 +27,8 @@ class RowWriter {
   explicit RowWriter(const Table& table);
 
   void set_wait_policy(const lock::WaitPolicy& policy) { policy_ = policy; }
+  // While nobody else can open the table, rows are inserted without locks and announcements.
+  void set_private(bool is_private) { is_private_ = is_private; }
 
   Status insert(txn::Transaction& transaction, const std::uint8_t* record);
   // `old_primary_key` is the stored key of the row; needed only without a visible primary key.
@@ -64,6 +66,7 @@ class RowWriter {
 
   const Table& table_;
   lock::WaitPolicy policy_;
+  bool is_private_ = false;
   std::vector<Entry> entries_;  // one per secondary index
   std::string old_key_;
   std::string new_key_;

@@ -252,6 +252,24 @@ TEST_P(RowWriterTest, TheValueOfARemovedRowIsTakenUntilTheCommit) {
   expect_rows({same_code});
 }
 
+TEST_P(RowWriterTest, RowsOfAPrivateTableAreWrittenWithoutLocks) {
+  a_.writer().set_private(true);
+  insert({kAnn});
+  must(a_.insert(kBob));
+  EXPECT_FALSE(a_.transaction().lock_owner().holds_locks());
+  for (const std::uint32_t taken : {100u, 200u}) {
+    EXPECT_TRUE(fails_with(ErrorCode::kDuplicateKey,
+                           a_.insert({5, "x", "Rome", 1, taken, "n"})))
+        << "committed or own: " << taken;
+  }
+  EXPECT_FALSE(a_.transaction().lock_owner().holds_locks());
+  a_.commit();
+  expect_rows({kAnn, kBob});
+  a_.writer().set_private(false);
+  must(a_.insert({5, "x", "Rome", 1, 300, "n"}));
+  EXPECT_TRUE(a_.transaction().lock_owner().holds_locks());
+}
+
 TEST_P(RowWriterTest, ARefusedDuplicateLocksTheRowThatIsThere) {
   insert({kAnn});
   EXPECT_TRUE(fails_with(ErrorCode::kDuplicateKey, a_.insert({5, "x", "Rome", 1, 100, "n"})));

@@ -23,7 +23,7 @@ struct TableState {
   Counter auto_increment;
   Counter hidden_row_id;
   // A snapshot older than this sequence number lacks rows that the table has had from its
-  // beginning: those that were copied into it, under another name.
+  // beginning: those that were copied into it, under another name or before others could open it.
   std::atomic<std::uint64_t> exists_since = 0;
 };
 

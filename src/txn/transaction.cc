@@ -389,10 +389,13 @@ Status Transaction::remove_single(kv::FamilyId family, std::string_view key) {
 
 // ---- the end
 
+std::uint64_t Transaction::batch_bytes() const {
+  return has_writes_ ? writes_->GetWriteBatch()->GetWriteBatch()->GetDataSize() : 0;
+}
+
 // Before anything is written: a batch that cannot fit must not make the engine read-only.
 Status Transaction::check_room() const {
-  return manager_.database().health().check_room_for(
-      writes_->GetWriteBatch()->GetWriteBatch()->GetDataSize());
+  return manager_.database().health().check_room_for(batch_bytes());
 }
 
 Status Transaction::prepare(const std::string& name, kv::Durability durability,

@@ -56,6 +56,8 @@ class Transaction {
   bool may_have_changed(std::string_view lower, std::string_view upper) const {
     return has_writes_ && (changes_are_unknown_ || changed_keys_.may_touch(lower, upper));
   }
+  // Bytes of the changes as the commit will write them.
+  std::uint64_t batch_bytes() const;
   lock::LockOwner& lock_owner() { return owner_; }
   const std::string& prepared_name() const { return name_; }
 

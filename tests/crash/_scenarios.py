@@ -11,6 +11,7 @@ from dataclasses import dataclass
 DATABASE = "crash"
 _DML = ("txn.", "server.")
 _DDL = ("catalog.",)
+_COPY = ("copy.",)
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,11 @@ _HIDDEN_KEY = (
     "CREATE TABLE h (v INT, w VARCHAR(20), KEY w (w)) ENGINE=ROCKSDB",
     "INSERT INTO h SELECT seq, CONCAT('w', seq MOD 5) FROM seq_1_to_20",
 )
+
+# More than one portion of a copy.
+_LARGE_ROWS = "SELECT seq AS id, REPEAT(CHAR(64 + seq), 1 << 20) AS s FROM seq_1_to_40"
+_LARGE = ("CREATE TABLE large (id INT PRIMARY KEY, s LONGTEXT) ENGINE=ROCKSDB",
+          f"INSERT INTO large {_LARGE_ROWS}")
 
 _CHANGES = (
     "INSERT INTO a (u, k, s) VALUES (1001, 7, 'new'), (NULL, 7, 'null'), (1002, 8, 'new')",
@@ -119,6 +125,12 @@ SCENARIOS = (
     Scenario("CREATE TABLE SELECT", (*_DDL, *_DML),
              (("CREATE TABLE n (id INT PRIMARY KEY, KEY (v)) ENGINE=ROCKSDB "
                "SELECT seq AS id, seq * 2 AS v FROM seq_1_to_50",),)),
+    Scenario("CREATE TABLE SELECT in portions", _COPY,
+             ((f"CREATE TABLE n (PRIMARY KEY (id)) ENGINE=ROCKSDB {_LARGE_ROWS}",),),
+             decided=(("copy.", False),)),
+    Scenario("CREATE TABLE SELECT in portions, without binary log", _COPY,
+             ((f"CREATE TABLE n (PRIMARY KEY (id)) ENGINE=ROCKSDB {_LARGE_ROWS}",),),
+             has_binlog=False, decided=(("copy.", False),)),
     Scenario("DROP TABLE", _DDL, (("DROP TABLE a",), (_TABLES[0],)), _TABLES),
     Scenario("RENAME TABLE", _DDL, (("RENAME TABLE a TO c",), ("INSERT INTO c (u) VALUES (-1)",)),
              _TABLES, ddl_verb="RENAME TABLE"),
@@ -131,6 +143,9 @@ SCENARIOS = (
     Scenario("ALTER TABLE by copy", (*_DDL, *_DML),
              (("ALTER TABLE a ADD COLUMN z INT DEFAULT 7, ADD KEY z (z, k), ALGORITHM=COPY",),
               ("UPDATE a SET z = k",)), _TABLES, ddl_verb="ALTER TABLE"),
+    Scenario("ALTER TABLE by copy in portions", _COPY,
+             (("ALTER TABLE large ADD COLUMN z INT DEFAULT 7, ALGORITHM=COPY",),), _LARGE,
+             ddl_verb="ALTER TABLE", decided=(("copy.", False),)),
     Scenario("ALTER TABLE to this engine", (*_DDL, *_DML),
              (("ALTER TABLE i ENGINE=ROCKSDB",),), _INNODB, ddl_verb="ALTER TABLE"),
     Scenario("ALTER TABLE to another engine", (*_DDL, *_DML),

@@ -57,7 +57,7 @@ class PushedFilter final : public table::EntryFilter {
 // One open table of one connection: translates the server's calls to table::Cursor and
 // table::RowWriter, and holds no rule about storage.
 //
-// Files: handler_open, _read, _multi_range, _write, _locking, _info, _create, _admin .cc
+// Files: handler_open, _read, _multi_range, _write, _copy, _locking, _info, _create, _admin .cc
 class ha_rocksdb final : public handler {
  public:
   ha_rocksdb(handlerton* hton, TABLE_SHARE* share) noexcept;
@@ -179,6 +179,15 @@ class ha_rocksdb final : public handler {
   bool reads_semi_consistently() const;
   // After a write: ends own_transaction_, if there is one.
   int end_own_transaction(int error);
+
+  // ---- copies in portions (handler_copy.cc)
+  // Whether nobody else can open the table before the copy that begins now is complete, the server
+  // drops it otherwise, and looks up none of its rows before.
+  bool is_private_copy() const;
+  void begin_copy();
+  int end_copy();
+  void abandon_copy();
+
   std::size_t our_index(uint index) const { return share_->translation.index_numbers[index]; }
   const table::Table& opened() const { return *table_; }
 
@@ -239,6 +248,7 @@ class ha_rocksdb final : public handler {
   bool skip_locked_ = false;
   bool tries_semi_consistent_ = false;
   bool writes_rows_ = false;  // the server locked the table for writing
+  bool is_copying_ = false;   // rows go into Session::copy()
   bool reads_whole_rows_ = false;
   bool reads_once_ = false;
   bool scan_started_ = false;

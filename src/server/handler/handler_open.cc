@@ -71,6 +71,7 @@ int ha_rocksdb::open(const char* name, int, uint) noexcept {
 }
 
 int ha_rocksdb::close() noexcept {
+  abandon_copy();
   cursor_.reset();
   writer_.reset();
   own_transaction_.reset();
@@ -93,13 +94,23 @@ handler* ha_rocksdb::clone(const char* name, MEM_ROOT* memory) noexcept {
 }
 
 int ha_rocksdb::reset() noexcept {
+  abandon_copy();
   if (cursor_) cursor_->release();
   batch_.clear();
   multi_range_ = MultiRange();
   return 0;
 }
 
-int ha_rocksdb::extra(ha_extra_function) noexcept { return 0; }
+int ha_rocksdb::extra(ha_extra_function operation) noexcept {
+  if (operation == HA_EXTRA_BEGIN_COPY || operation == HA_EXTRA_BEGIN_ALTER_IGNORE_COPY) {
+    begin_copy();
+  } else if (operation == HA_EXTRA_END_COPY) {
+    return end_copy();
+  } else if (operation == HA_EXTRA_ABORT_COPY) {
+    abandon_copy();
+  }
+  return 0;
+}
 
 // The server's text for a damaged table says nothing of what is damaged.
 void ha_rocksdb::report_corruption(const Status& status) {

@@ -46,14 +46,16 @@ int ha_rocksdb::write_row(const uchar* record) noexcept {
     }
     if (error != 0) return error;
   }
-  Status status = writer_->insert(transaction(), record);
+  Status status = writer_->insert(is_copying_ ? session_->copy() : transaction(), record);
   if (status.is(ErrorCode::kDuplicateKey)) {
     fill_duplicate_position();
     return HA_ERR_FOUND_DUPP_KEY;
   }
   if (!status.is_ok()) return end_own_transaction(report(std::move(status)));
   share_->statistics->note_rows(1);
-  return end_own_transaction(note_auto_increment(record));
+  const int error = note_auto_increment(record);
+  if (is_copying_ && error == 0) return report(session_->commit_full_portion());
+  return end_own_transaction(error);
 }
 
 int ha_rocksdb::end_own_transaction(int error) {
