@@ -96,7 +96,8 @@ class Study(abc.ABC):
 
     `question` says what a reader learns, `published` what the authors saw and where, `scaling` how
     the experiment was made to fit this machine; a sentence or two each. `metrics` describes the
-    values that only this study's trials have.
+    values that only this study's trials have. Where `is_published` is false the claims are goals of
+    this project's own: reached or missed, instead of reproduced or not.
     """
 
     name: ClassVar[str]
@@ -105,6 +106,7 @@ class Study(abc.ABC):
     published: ClassVar[str]
     scaling: ClassVar[str]
     metrics: ClassVar[Mapping[str, Metric]] = {}
+    is_published: ClassVar[bool] = True
 
     @abc.abstractmethod
     def cells(self, size: Size) -> Sequence[Cell]:

@@ -39,7 +39,9 @@ class _Page:
 
     @property
     def verdicts(self) -> dict[Verdict, int]:
-        return {verdict: sum(section.verdicts[verdict] for section in self.sections)
+        """Of published claims."""
+        published = [section for section in self.sections if section.study.is_published]
+        return {verdict: sum(section.verdicts[verdict] for section in published)
                 for verdict in Verdict}
 
     @property
