@@ -253,7 +253,7 @@ Status Database::write(const WriteBatch& batch, Durability durability) {
   rdb::WriteOptions options;
   options.sync = durability == Durability::kSynced;
   const LogWrite log_write;
-  return from_rocksdb(db_->GetBaseDB()->Write(options, &changes));
+  return outcome_of_write(db_->GetBaseDB()->Write(options, &changes));
 }
 
 Status Database::resume() {
@@ -274,13 +274,24 @@ Status Database::resume() {
 Status Database::sync_once() {
   BASALT_TRY(health_->check_not_read_only());
   Status status = from_rocksdb(db_->FlushWAL(true));
+  // It may only have met the error of a write, which names the file.
   if (status.is_ok()) return status;
-  // It may only have met the error of a write, which names the file and is about to be known.
-  for (int i = 0; i < 20 && health_->access() != Access::kReadOnly; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  return known_cause(std::move(status));
+}
+
+// The thread that met a failure of the log is about to tell.
+Status Database::known_cause(Status unexplained) const {
+  constexpr std::chrono::milliseconds kPause{5};
+  constexpr int kPauses = 100;
+  for (int i = 0; i < kPauses && health_->access() != Access::kReadOnly; ++i) {
+    std::this_thread::sleep_for(kPause);
   }
   BASALT_TRY(health_->check_not_read_only());
-  return status;
+  return unexplained;
+}
+
+Status Database::outcome_of_write(const rdb::Status& status) const {
+  return is_consequence(status) ? known_cause(from_rocksdb(status)) : from_rocksdb(status);
 }
 
 Status Database::flush() {

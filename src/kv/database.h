@@ -251,6 +251,10 @@ class Database {
   std::string property(FamilyId family, std::string_view name);
   std::vector<std::string> family_names() const;
 
+  // What a write through rocksdb() has come to. Where RocksDB only says that the log has failed
+  // before, whoever met that has its cause: waits a moment until it is known, and returns it.
+  Status outcome_of_write(const rdb::Status& status) const;
+
   rdb::TransactionDB& rocksdb();
   rdb::ColumnFamilyHandle* family_handle(FamilyId family) const;
 
@@ -259,6 +263,7 @@ class Database {
   Status heed_logs();
   Status open_families();
   Status sync_once();
+  Status known_cause(Status unexplained) const;
 
   DatabaseOptions options_;
   const std::shared_ptr<Health> health_;

@@ -12,6 +12,7 @@
 #include "base/test_support.h"
 #include "kv/database.h"
 #include "kv/faulty_file_system.h"
+#include "kv/status_conversion.h"
 #include "kv/test_directory.h"
 
 // Goal: a failing disk costs what could not be written and nothing else: no acknowledged write, no
@@ -359,6 +360,18 @@ TEST_F(FaultTest, ACheckpointThatFailsIsAnErrorAndNothingElse) {
   files_->heal();
   EXPECT_FALSE(is_read_only()) << database_->health().cause();
   EXPECT_TRUE(succeeds(put("b", "2")));
+}
+
+TEST_F(FaultTest, AWriteThatMeetsAnEarlierFailureIsToldItsCause) {
+  const rdb::Status consequence = rdb::Status::IOError("Seen error. Skip writing buffer.");
+  const rdb::Status first = rdb::Status::IOError("No such device", "000004.log");
+  EXPECT_EQ(database_->outcome_of_write(first).message(), from_rocksdb(first).message());
+  EXPECT_TRUE(succeeds(database_->outcome_of_write(rdb::Status::OK())));
+  database_->health().turn_read_only("a write to the log failed: /db/000004.log");
+  const Status told = database_->outcome_of_write(consequence);
+  EXPECT_TRUE(told.is(ErrorCode::kReadOnly)) << told.message();
+  EXPECT_NE(told.message().find("000004.log"), std::string::npos) << told.message();
+  EXPECT_EQ(database_->outcome_of_write(first).message(), from_rocksdb(first).message());
 }
 
 TEST_F(FaultTest, AFailureIsLoggedOnce) {

@@ -32,15 +32,6 @@ std::string_view work_of(rdb::BackgroundErrorReason reason) {
   return "";
 }
 
-// Whether an error only says that the file has met one before, which was reported or will be: by
-// another thread that writes or syncs the log. RocksDB takes it for fatal.
-bool is_consequence(const rdb::Status& error) {
-  const char* const text = error.getState();
-  if (!error.IsIOError() || text == nullptr) return false;
-  const std::string_view message(text);
-  return message.starts_with("Writer has previous error") || message.starts_with("Seen error");
-}
-
 class HealthListener : public rdb::EventListener {
  public:
   explicit HealthListener(std::shared_ptr<Health> health) : health_(std::move(health)) {}

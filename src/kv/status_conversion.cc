@@ -11,6 +11,13 @@ namespace basalt::kv {
 
 std::string text_of(const rdb::Status& status) { return status.ToString(); }
 
+bool is_consequence(const rdb::Status& status) {
+  const char* const text = status.getState();
+  if (!status.IsIOError() || text == nullptr) return false;
+  const std::string_view message(text);
+  return message.starts_with("Writer has previous error") || message.starts_with("Seen error");
+}
+
 bool is_no_space(const rdb::Status& status) {
   if (status.IsNoSpace()) return true;
   if (!status.IsIOError()) return false;

@@ -11,6 +11,9 @@ Status from_rocksdb(const rdb::Status& status);
 
 // The text of an error, which names file and cause.
 std::string text_of(const rdb::Status& status);
+// Whether an error only says that the file has met one before, which was reported or will be: by
+// another thread that writes or syncs the log. RocksDB takes it for fatal.
+bool is_consequence(const rdb::Status& status);
 // Whether the cause is that a device or a quota is full.
 bool is_no_space(const rdb::Status& status);
 

@@ -416,7 +416,7 @@ Status Transaction::prepare(const std::string& name, kv::Durability durability,
     writes_->GetWriteOptions()->sync = false;
     BASALT_FAILPOINT("txn.prepare.before_write");
     const kv::LogWrite log_write;
-    BASALT_TRY(from_rocksdb(writes_->Prepare()));
+    BASALT_TRY(manager_.database().outcome_of_write(writes_->Prepare()));
   }
   name_ = name;
   state_ = State::kPrepared;
@@ -438,7 +438,8 @@ void Transaction::enter_order(std::string_view file, std::uint64_t offset) {
 // Writes the commit, with the position in the binary log that it reaches.
 Status Transaction::write_commit() {
   const kv::LogWrite log_write;
-  if (state_ == State::kActive) return from_rocksdb(writes_->Commit());
+  const kv::Database& database = manager_.database();
+  if (state_ == State::kActive) return database.outcome_of_write(writes_->Commit());
   rdb::WriteBatch* batch = writes_->GetCommitTimeWriteBatch();
   batch->Clear();  // an earlier attempt has left its part there
   std::optional<BinlogPositions::Record> record;
@@ -447,10 +448,10 @@ Status Transaction::write_commit() {
   }
   Status status;
   if (record) {
-    status = from_rocksdb(batch->Put(manager_.database().family_handle(kv::kSystemFamily),
-                                     record->key, record->value));
+    status = from_rocksdb(
+        batch->Put(database.family_handle(kv::kSystemFamily), record->key, record->value));
   }
-  if (status.is_ok()) status = from_rocksdb(writes_->Commit());
+  if (status.is_ok()) status = database.outcome_of_write(writes_->Commit());
   if (record) {
     manager_.binlog_positions().end_commit(*record, place_, binlog_position_, status.is_ok());
   }
