@@ -149,10 +149,9 @@ bool SecondaryCodec::is_unique_entry(const std::uint8_t* record) const {
 
 void SecondaryCodec::make_entry(const std::uint8_t* record, std::string_view primary_key,
                                 std::string& key, std::string& value) const {
-  key.clear();
+  make_key(record, primary_key, key);
   value.clear();
-  state_->append_own(record, key);
-  state_->append_suffix(primary_key, is_unique_entry(record) ? value : key);
+  if (is_unique_entry(record)) state_->append_suffix(primary_key, value);
   for (const KeyPart& part : state_->own) append_restore_item(part, record, value);
   for (const KeyPart& part : state_->suffix) append_restore_item(part, record, value);
 }

@@ -71,8 +71,9 @@ std::uint64_t available_memory_bytes() {
 }
 
 DatabaseOptions with_machine_defaults(DatabaseOptions options) {
-  return with_defaults_for({.memory_bytes = available_memory_bytes(),
-                            .is_memory_ours = control_group_limit() < machine_memory_bytes(),
+  const std::uint64_t memory = available_memory_bytes();
+  return with_defaults_for({.memory_bytes = memory,
+                            .is_memory_ours = memory < machine_memory_bytes(),
                             .cores = static_cast<int>(std::thread::hardware_concurrency())},
                            std::move(options));
 }

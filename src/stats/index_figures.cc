@@ -14,15 +14,6 @@ bool is_picked(std::uint32_t hash, std::uint32_t level) {
   return (static_cast<std::uint64_t>(hash) >> (32 - level)) == 0;
 }
 
-// The 8 bytes behind the first `skipped`, as a number; zeros follow the end of a key.
-double number_at(std::string_view key, std::size_t skipped) {
-  std::uint64_t number = 0;
-  for (std::size_t i = skipped; i < skipped + 8; ++i) {
-    number = number << 8 | (i < key.size() ? static_cast<std::uint8_t>(key[i]) : 0);
-  }
-  return static_cast<double>(number);
-}
-
 // The picked values of several files at one level: `visit(file, level)` must append those of a
 // file, which picked at `level_of(file)`.
 template <typename Level, typename Visit>
@@ -34,6 +25,14 @@ void gather(const std::vector<kv::IndexProperties>& files, Level level_of, Visit
 
 }  // namespace
 
+std::uint64_t number_at(std::string_view key, std::size_t skipped, std::size_t bytes) {
+  std::uint64_t number = 0;
+  for (std::size_t i = skipped; i < skipped + bytes; ++i) {
+    number = number << 8 | (i < key.size() ? static_cast<std::uint8_t>(key[i]) : 0);
+  }
+  return number;
+}
+
 double fraction_between(std::string_view lower, std::string_view upper, std::string_view key) {
   const std::size_t shorter = std::min(lower.size(), upper.size());
   const auto common = static_cast<std::size_t>(
@@ -41,10 +40,13 @@ double fraction_between(std::string_view lower, std::string_view upper, std::str
                     upper.begin())
           .first -
       lower.begin());
-  const double from = number_at(lower, common);
-  const double to = number_at(upper, common);
+  const auto at = [common](std::string_view of) {
+    return static_cast<double>(number_at(of, common, 8));
+  };
+  const double from = at(lower);
+  const double to = at(upper);
   if (to <= from) return 0.5;
-  return std::clamp((number_at(key, common) - from) / (to - from), 0.0, 1.0);
+  return std::clamp((at(key) - from) / (to - from), 0.0, 1.0);
 }
 
 IndexFigures::IndexFigures(kv::IndexFiles files)
@@ -57,6 +59,7 @@ IndexFigures::IndexFigures(kv::IndexFiles files)
     puts_ += static_cast<double>(file.puts);
     deletions_ += static_cast<double>(file.deletions);
     bytes_ += static_cast<double>(file.bytes);
+    last_key_ = std::max(last_key_, file.last_key);
   }
   find_runs();
   merge_versions();
@@ -153,14 +156,6 @@ void IndexFigures::merge_distinct() {
     picked.erase(std::unique(picked.begin(), picked.end()), picked.end());
     distinct_[part].values *= static_cast<double>(picked.size()) / all;
   }
-}
-
-std::string_view IndexFigures::last_key() const {
-  std::string_view last;
-  for (const kv::IndexProperties& file : files_) {
-    last = std::max(last, std::string_view(file.last_key));
-  }
-  return last;
 }
 
 double IndexFigures::entry_bytes() const { return puts_ > 0 ? bytes_ / puts_ : 0; }

@@ -14,6 +14,10 @@
 // Threads     Immutable.
 namespace basalt::stats {
 
+// The `bytes` bytes behind the first `skipped` of a key, as a number whose order is theirs; zeros
+// follow the end of a key. At most 8 bytes.
+std::uint64_t number_at(std::string_view key, std::size_t skipped, std::size_t bytes);
+
 // Where between two keys a third one is, from 0 to 1, if keys were spread evenly between them.
 double fraction_between(std::string_view lower, std::string_view upper, std::string_view key);
 
@@ -49,7 +53,7 @@ class IndexFigures {
   // Between these all entries in files are: keys without index id, cut to kKeyBytesMax. Empty if no
   // file has entries.
   std::string_view first_key() const { return files_.empty() ? "" : files_.front().first_key; }
-  std::string_view last_key() const;
+  std::string_view last_key() const { return last_key_; }
   // The number of files whose entries are mixed with each other: each adds an error to estimates.
   std::size_t depth() const { return runs_; }
 
@@ -91,6 +95,7 @@ class IndexFigures {
   double deletions_ = 0;
   double bytes_ = 0;
   double block_bytes_ = 0;
+  std::string last_key_;
   // How many of the puts beside those of the largest run are of keys that are in it, too.
   double overwritten_share_ = 0;
   std::vector<Distinct> distinct_;

@@ -56,11 +56,7 @@ std::size_t integer_bytes(const catalog::TableDefinition& table,
 // The order of an integer key among all of its width. Bounds may be shorter than keys.
 std::optional<std::uint64_t> ordinal(std::string_view key, std::size_t bytes) {
   if (key.size() > bytes) return std::nullopt;
-  std::uint64_t number = 0;
-  for (std::size_t i = 0; i < bytes; ++i) {
-    number = number << 8 | (i < key.size() ? static_cast<std::uint8_t>(key[i]) : 0);
-  }
-  return number;
+  return number_at(key, 0, bytes);
 }
 
 std::string_view without_id(std::string_view key) {

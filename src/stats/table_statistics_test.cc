@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/test_support.h"
@@ -39,27 +40,54 @@ std::size_t common_parts(std::string_view left, std::string_view right) {
 
 bool never() { return false; }
 
-class TableStatisticsTest : public testing::Test {
+// A table, and the estimates made for it.
+class OneTableTest : public testing::Test {
  protected:
-  TableStatisticsTest() {
+  explicit OneTableTest(catalog::TableDefinition definition) {
     must(catalog_.load());
-    catalog::TableDefinition definition;
-    definition.name = "test/t";
-    definition.columns = {{"id", codec::ColumnKind::kSignedInteger, 4, 0, false, true},
-                          {"g", codec::ColumnKind::kSignedInteger, 4, 0, false, true}};
-    definition.indexes = {{"PRIMARY", 0, 0, true, {{0, 0, false, 4}}},
-                          {"by_group", 0, 0, false, {{1, 0, false, 4}}}};
-    table_ = must(catalog_.create(definition));
+    table_ = must(catalog_.create(std::move(definition)));
     database_->set_key_parts(&key_layouts_);
   }
-  ~TableStatisticsTest() override { database_->set_key_parts(nullptr); }
+  ~OneTableTest() override { database_->set_key_parts(nullptr); }
 
-  std::string key(std::size_t index, std::uint32_t group) const {
+  std::string key(std::size_t index, std::uint32_t first_part) const {
     std::string key;
     append_be32(key, table_->indexes[index].id);
-    append_be32(key, group);
+    append_be32(key, first_part);
     return key;
   }
+  // As an engine would make it when the table is opened.
+  TableStatistics& opened() {
+    statistics_ = std::make_unique<TableStatistics>(*database_, catalog_, &key_layouts_, table_);
+    return *statistics_;
+  }
+  std::uint64_t in_range(std::uint32_t from, std::uint32_t to, std::size_t index = 0) {
+    return must(statistics_->entries_in_range(index, {key(index, from), key(index, to)}));
+  }
+
+  kv::test::TestDirectory directory_;
+  std::unique_ptr<kv::Database> database_ = kv::test::open_database(directory_ / "db");
+  catalog::Catalog catalog_{*database_};
+  KeyLayouts key_layouts_{catalog_, nullptr};
+  catalog::TablePointer table_;
+  std::unique_ptr<TableStatistics> statistics_;
+};
+
+// A table whose rows are in groups, with an index of the groups.
+catalog::TableDefinition grouped_rows() {
+  catalog::TableDefinition definition;
+  definition.name = "test/t";
+  definition.columns = {{"id", codec::ColumnKind::kSignedInteger, 4, 0, false, true},
+                        {"g", codec::ColumnKind::kSignedInteger, 4, 0, false, true}};
+  definition.indexes = {{"PRIMARY", 0, 0, true, {{0, 0, false, 4}}},
+                        {"by_group", 0, 0, false, {{1, 0, false, 4}}}};
+  return definition;
+}
+
+class TableStatisticsTest : public OneTableTest {
+ protected:
+  TableStatisticsTest() : OneTableTest(grouped_rows()) {}
+
   void insert(std::uint32_t from, std::uint32_t to, std::size_t index = 0) {
     kv::WriteBatch batch;
     for (std::uint32_t row = from; row < to; ++row) {
@@ -73,22 +101,6 @@ class TableStatisticsTest : public testing::Test {
     for (std::uint32_t row = 0; row < kRows; row += 1000) insert(row, row + 1000);
     must(database_->flush());
   }
-  // As an engine would make it when the table is opened.
-  TableStatistics& opened() {
-    statistics_ = std::make_unique<TableStatistics>(*database_, catalog_, &key_layouts_, table_);
-    return *statistics_;
-  }
-  std::uint64_t in_range(std::uint32_t from_group, std::uint32_t to_group, std::size_t index = 0) {
-    const kv::KeyRange range{key(index, from_group), key(index, to_group)};
-    return must(statistics_->entries_in_range(index, range));
-  }
-
-  kv::test::TestDirectory directory_;
-  std::unique_ptr<kv::Database> database_ = kv::test::open_database(directory_ / "db");
-  catalog::Catalog catalog_{*database_};
-  KeyLayouts key_layouts_{catalog_, nullptr};
-  catalog::TablePointer table_;
-  std::unique_ptr<TableStatistics> statistics_;
 };
 
 TEST_F(TableStatisticsTest, AnEmptyTableHasNothing) {
@@ -169,32 +181,25 @@ TEST_F(TableStatisticsTest, SmallRangesAreExactInMemoryAndInFiles) {
 }
 
 // A table with a primary key of one integer.
-class IntegerRangeTest : public testing::Test {
- protected:
-  IntegerRangeTest() {
-    must(catalog_.load());
-    catalog::TableDefinition definition;
-    definition.name = "test/n";
-    definition.columns = {{"id", codec::ColumnKind::kUnsignedInteger, 4, 0, false, true}};
-    definition.indexes = {{"PRIMARY", 0, 0, true, {{0, 0, false, 4}}}};
-    table_ = must(catalog_.create(definition));
-    database_->set_key_parts(&key_layouts_);
-  }
-  ~IntegerRangeTest() override { database_->set_key_parts(nullptr); }
+catalog::TableDefinition numbered_rows() {
+  catalog::TableDefinition definition;
+  definition.name = "test/n";
+  definition.columns = {{"id", codec::ColumnKind::kUnsignedInteger, 4, 0, false, true}};
+  definition.indexes = {{"PRIMARY", 0, 0, true, {{0, 0, false, 4}}}};
+  return definition;
+}
 
-  std::string key(std::uint32_t id) const {
-    std::string key;
-    append_be32(key, table_->indexes[0].id);
-    append_be32(key, id);
-    return key;
-  }
+class IntegerRangeTest : public OneTableTest {
+ protected:
+  IntegerRangeTest() : OneTableTest(numbered_rows()) {}
+
   template <typename Chosen>
   void write(std::uint32_t from, std::uint32_t to, bool is_put, Chosen chosen) {
     kv::WriteBatch batch;
     for (std::uint32_t id = from; id < to; ++id) {
       if (!chosen(id)) continue;
-      is_put ? batch.put(kv::kDefaultFamily, key(id), text(id, 80))
-             : batch.remove(kv::kDefaultFamily, key(id));
+      is_put ? batch.put(kv::kDefaultFamily, key(0, id), text(id, 80))
+             : batch.remove(kv::kDefaultFamily, key(0, id));
     }
     must(database_->write(batch, kv::Durability::kBuffered));
   }
@@ -202,18 +207,8 @@ class IntegerRangeTest : public testing::Test {
   void fill(Chosen chosen) {
     write(0, 10'000, true, chosen);
     must(database_->flush());
-    statistics_ = std::make_unique<TableStatistics>(*database_, catalog_, &key_layouts_, table_);
+    opened();
   }
-  std::uint64_t in_range(std::uint32_t from, std::uint32_t to) {
-    return must(statistics_->entries_in_range(0, {key(from), key(to)}));
-  }
-
-  kv::test::TestDirectory directory_;
-  std::unique_ptr<kv::Database> database_ = kv::test::open_database(directory_ / "db");
-  catalog::Catalog catalog_{*database_};
-  KeyLayouts key_layouts_{catalog_, nullptr};
-  catalog::TablePointer table_;
-  std::unique_ptr<TableStatistics> statistics_;
 };
 
 TEST_F(IntegerRangeTest, ASmallRangeOfADenseIntegerIsKnownWithoutReadingIt) {
@@ -228,9 +223,9 @@ TEST_F(IntegerRangeTest, ASmallRangeOfADenseIntegerIsKnownWithoutReadingIt) {
 
 TEST_F(IntegerRangeTest, ABoundThatIsCutAtItsEndIsTheSameValue) {
   fill([](std::uint32_t) { return true; });
-  std::string upper = key(1024);
+  std::string upper = key(0, 1024);
   while (upper.back() == '\0') upper.pop_back();
-  EXPECT_EQ(must(statistics_->entries_in_range(0, {key(1000), upper})), 24u);
+  EXPECT_EQ(must(statistics_->entries_in_range(0, {key(0, 1000), upper})), 24u);
 }
 
 TEST_F(IntegerRangeTest, ASmallRangeOfASparseIntegerIsCounted) {
