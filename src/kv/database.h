@@ -139,8 +139,13 @@ struct ReadView {
 // Moves over keys in order. Not positioned after construction.
 class Iterator {
  public:
+  // Where keys and values are until the next move: in the same place, or, if a transaction's own
+  // changes are among them, wherever its next write puts them.
+  enum class Entries : std::uint8_t { kStay, kMayMove };
+
   // Takes ownership of `iterator`; `range` must be the object its bounds point to.
-  Iterator(std::unique_ptr<rdb::Iterator> iterator, std::unique_ptr<struct IteratorBounds> bounds);
+  Iterator(std::unique_ptr<rdb::Iterator> iterator, std::unique_ptr<struct IteratorBounds> bounds,
+           Entries entries);
   ~Iterator();
   Iterator(Iterator&&) noexcept;
   Iterator& operator=(Iterator&&) noexcept;
@@ -155,14 +160,25 @@ class Iterator {
   void next();
   void previous();
   // False at either end and after an error; status() tells which.
-  bool is_valid() const;
-  std::string_view key() const;    // valid until the next move
-  std::string_view value() const;  // valid until the next move
+  bool is_valid() const { return entries_ == Entries::kStay ? is_valid_ : is_valid_now(); }
+  // Valid until the next move; with Entries::kMayMove also no longer than to the next write.
+  std::string_view key() const { return entries_ == Entries::kStay ? key_ : key_now(); }
+  std::string_view value() const { return entries_ == Entries::kStay ? value_ : value_now(); }
   Status status() const;
   // Whether it is not valid because of ReadView::skipped_max. Then status() is an error.
   bool gave_up() const;
 
  private:
+  // After a move: asks once what a scan asks several times a row.
+  void note_entry();
+  bool is_valid_now() const;
+  std::string_view key_now() const;
+  std::string_view value_now() const;
+
+  Entries entries_;
+  bool is_valid_ = false;
+  std::string_view key_;
+  std::string_view value_;
   std::unique_ptr<rdb::Iterator> iterator_;
   std::unique_ptr<struct IteratorBounds> bounds_;
 };

@@ -222,7 +222,7 @@ kv::Iterator Transaction::new_iterator(kv::FamilyId family, const kv::ReadView& 
   rdb::Iterator* committed = database.rocksdb().GetBaseDB()->NewIterator(options, handle);
   std::unique_ptr<rdb::Iterator> merged(
       writes_->GetWriteBatch()->NewIteratorWithBase(handle, committed, &options));
-  return kv::Iterator(std::move(merged), std::move(bounds));
+  return kv::Iterator(std::move(merged), std::move(bounds), kv::Iterator::Entries::kMayMove);
 }
 
 kv::Iterator Transaction::new_union_iterator(kv::FamilyId family, const kv::ReadView& view,
@@ -250,7 +250,7 @@ kv::Iterator Transaction::new_union_iterator(kv::FamilyId family, const kv::Read
   std::unique_ptr<rdb::Iterator> base(database.rocksdb().GetBaseDB()->NewIterator(
       kv::make_read_options(view, bounds.get()), handle));
   return kv::Iterator(std::make_unique<UnionIterator>(std::move(base), std::move(own)),
-                      std::move(bounds));
+                      std::move(bounds), kv::Iterator::Entries::kStay);
 }
 
 // ---- locks
