@@ -1,11 +1,16 @@
 #include <rocksdb/utilities/transaction_db.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <future>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "base/log.h"
@@ -20,6 +25,8 @@
 // every kind of file, then reads, a resume, and a crash image that is opened on a sound disk.
 namespace basalt::kv {
 namespace {
+
+namespace fs = std::filesystem;
 
 using basalt::test::await;
 using basalt::test::fails_with;
@@ -54,6 +61,21 @@ class FaultTest : public testing::Test {
   Status heal_and_resume() {
     files_->heal();
     return resume();
+  }
+  // Syncs so much so often that the log is laid out ahead.
+  void lay_out_log() {
+    for (int i = 0; i < 20; ++i) must(put("laid" + std::to_string(i), std::string(16'000, 'x')));
+  }
+  // How many bytes of the newest log are zeros behind its records.
+  std::size_t bytes_laid_out() {
+    std::string newest;
+    for (const auto& entry : fs::directory_iterator(path_)) {
+      const std::string name = entry.path();
+      if (name.ends_with(".log")) newest = std::max(newest, name);
+    }
+    std::ifstream file(newest, std::ios::binary);
+    const std::string bytes(std::istreambuf_iterator<char>(file), {});
+    return bytes.size() - (bytes.find_last_not_of('\0') + 1);
   }
   // What must be there whatever fails later.
   void put_acknowledged_rows() {
@@ -132,26 +154,38 @@ struct Case {
   Fault fault;
 };
 
-class LogFaultTest : public FaultTest, public testing::WithParamInterface<Case> {};
+// In a log that ends where it was written, and in one that is laid out ahead.
+class LogFaultTest : public FaultTest,
+                     public testing::WithParamInterface<std::tuple<Case, bool>> {
+ protected:
+  LogFaultTest() {
+    if (std::get<bool>(GetParam())) lay_out_log();
+  }
+  static const Fault& fault() { return std::get<Case>(GetParam()).fault; }
+};
 
 INSTANTIATE_TEST_SUITE_P(
     All, LogFaultTest,
-    testing::Values(Case{"append", {.operation = Operation::kAppend, .part = ".log"}},
-                    Case{"tornappend",
-                         {.operation = Operation::kAppend, .part = ".log", .is_torn = true}},
-                    Case{"fullappend",
-                         {.operation = Operation::kAppend,
-                          .part = ".log",
-                          .cause = ENOSPC,
-                          .is_torn = true}},
-                    Case{"sync", {.operation = Operation::kSync, .part = ".log"}},
-                    Case{"fullsync",
-                         {.operation = Operation::kSync, .part = ".log", .cause = ENOSPC}}),
-    [](const auto& test) { return std::string(test.param.name); });
+    testing::Combine(
+        testing::Values(
+            Case{"append", {.operation = Operation::kAppend, .part = ".log"}},
+            Case{"tornappend", {.operation = Operation::kAppend, .part = ".log", .is_torn = true}},
+            Case{"fullappend",
+                 {.operation = Operation::kAppend,
+                  .part = ".log",
+                  .cause = ENOSPC,
+                  .is_torn = true}},
+            Case{"sync", {.operation = Operation::kSync, .part = ".log"}},
+            Case{"fullsync", {.operation = Operation::kSync, .part = ".log", .cause = ENOSPC}}),
+        testing::Bool()),
+    [](const auto& test) {
+      const bool is_laid_out = std::get<bool>(test.param);
+      return std::string(std::get<Case>(test.param).name) + (is_laid_out ? "laidout" : "");
+    });
 
 TEST_P(LogFaultTest, AfterAResumeWritesGoOnAndNothingIsLost) {
   put_acknowledged_rows();
-  files_->set(GetParam().fault);
+  files_->set(fault());
   EXPECT_FALSE(put("failed", "2").is_ok());
   EXPECT_FALSE(resume().is_ok()) << "the cause is still there";
   EXPECT_TRUE(is_read_only());
@@ -162,7 +196,7 @@ TEST_P(LogFaultTest, AfterAResumeWritesGoOnAndNothingIsLost) {
 
 TEST_P(LogFaultTest, AfterACrashWhatWasAcknowledgedIsThereAndWhatFailedIsNot) {
   put_acknowledged_rows();
-  files_->set(GetParam().fault);
+  files_->set(fault());
   EXPECT_FALSE(put("failed", "2").is_ok());
   crash();
   expect_acknowledged_rows();
@@ -172,9 +206,9 @@ TEST_P(LogFaultTest, AfterACrashWhatWasAcknowledgedIsThereAndWhatFailedIsNot) {
 TEST_P(LogFaultTest, WritersThatCommitTogetherFailTogetherAndTheOthersStay) {
   constexpr int kThreads = 8;
   constexpr int kWrites = 200;
-  Fault fault = GetParam().fault;
-  fault.skipped = 300;
-  files_->set(fault);
+  Fault later = fault();
+  later.skipped = 300;
+  files_->set(later);
   std::vector<std::vector<bool>> acknowledged(kThreads, std::vector<bool>(kWrites, false));
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t) {
@@ -204,6 +238,37 @@ TEST_F(FaultTest, ARemnantThatCannotBeRemovedAtOnceIsRemovedBeforeWritesGoOn) {
   EXPECT_FALSE(resume().is_ok());
   crash();
   expect_acknowledged_rows();
+}
+
+TEST_F(FaultTest, ALogThatIsSyncedOftenIsLaidOutUntilItIsClosed) {
+  lay_out_log();
+  must(put("a", "1"));
+  EXPECT_GT(bytes_laid_out(), 100'000u);
+  crash();
+  EXPECT_EQ(read("a"), "1");
+  EXPECT_EQ(read("laid19"), std::string(16'000, 'x'));
+  lay_out_log();
+  EXPECT_GT(bytes_laid_out(), 100'000u);
+  database_.reset();
+  EXPECT_EQ(bytes_laid_out(), 0u);
+}
+
+TEST_F(FaultTest, ALogThatIsSyncedSeldomIsNotLaidOut) {
+  const std::string value(16'000, 'x');
+  for (int i = 0; i < 100; ++i) {
+    must(put(std::to_string(i), value, i % 10 == 0 ? Durability::kSynced : Durability::kBuffered));
+  }
+  EXPECT_EQ(bytes_laid_out(), 0u);
+}
+
+TEST_F(FaultTest, ALogThatCannotBeLaidOutIsWrittenAllTheSame) {
+  files_->set({.operation = Operation::kRewrite, .part = ".log"});
+  lay_out_log();
+  EXPECT_GT(files_->failures(), 0);
+  EXPECT_FALSE(is_read_only());
+  EXPECT_EQ(bytes_laid_out(), 0u);
+  crash();
+  EXPECT_EQ(read("laid19"), std::string(16'000, 'x'));
 }
 
 class BackgroundFaultTest : public FaultTest, public testing::WithParamInterface<Case> {};

@@ -25,6 +25,7 @@ enum class Operation {
   kTruncate,
   kRead,
   kPrefetch,
+  kRewrite,
 };
 
 // Fails the operations of one kind on files whose path contains `part`.
@@ -104,6 +105,12 @@ class FaultyFileSystem : public rdb::FileSystemWrapper {
   rdb::IOStatus NewRandomAccessFile(const std::string& path, const rdb::FileOptions& options,
                                     std::unique_ptr<rdb::FSRandomAccessFile>* file,
                                     rdb::IODebugContext* debug) override;
+  rdb::IOStatus NewRandomRWFile(const std::string& path, const rdb::FileOptions& options,
+                                std::unique_ptr<rdb::FSRandomRWFile>* file,
+                                rdb::IODebugContext* debug) override {
+    const rdb::IOStatus status = visit(Operation::kRewrite, path);
+    return status.ok() ? FileSystemWrapper::NewRandomRWFile(path, options, file, debug) : status;
+  }
   rdb::IOStatus NewDirectory(const std::string& path, const rdb::IOOptions& options,
                              std::unique_ptr<rdb::FSDirectory>* directory,
                              rdb::IODebugContext* debug) override;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <system_error>
 #include <utility>
 
@@ -15,6 +16,10 @@
 namespace basalt::kv {
 
 namespace {
+
+// Of a log that much is laid out at once, if as many syncs came in the last such part of it.
+constexpr std::uint64_t kLayoutBytes = 256 * 1024;
+constexpr std::uint32_t kFewestSyncs = 8;
 
 // The write of a log that this thread is in.
 thread_local LogWrite* current_write = nullptr;
@@ -102,17 +107,18 @@ class GuardedFile final : public rdb::FSWritableFileOwnerWrapper {
         files_(files),
         path_(path),
         is_log_(is_log(path)),
-        size_(size) {}
+        size_(size),
+        layout_end_(size + kLayoutBytes) {}
 
   rdb::IOStatus Append(const rdb::Slice& data, const rdb::IOOptions& options,
                        rdb::IODebugContext* debug) override {
-    note_begin();
+    note_begin(data.size());
     return note_end(FSWritableFileOwnerWrapper::Append(data, options, debug), data.size());
   }
   rdb::IOStatus Append(const rdb::Slice& data, const rdb::IOOptions& options,
                        const rdb::DataVerificationInfo& verification,
                        rdb::IODebugContext* debug) override {
-    note_begin();
+    note_begin(data.size());
     return note_end(FSWritableFileOwnerWrapper::Append(data, options, verification, debug),
                     data.size());
   }
@@ -135,15 +141,18 @@ class GuardedFile final : public rdb::FSWritableFileOwnerWrapper {
     return marked(FSWritableFileOwnerWrapper::Truncate(size, options, debug));
   }
   rdb::IOStatus Close(const rdb::IOOptions& options, rdb::IODebugContext* debug) override {
+    cut_layout();
     return marked(FSWritableFileOwnerWrapper::Close(options, debug));
   }
   rdb::IOStatus Flush(const rdb::IOOptions& options, rdb::IODebugContext* debug) override {
     return marked(FSWritableFileOwnerWrapper::Flush(options, debug));
   }
   rdb::IOStatus Sync(const rdb::IOOptions& options, rdb::IODebugContext* debug) override {
+    syncs_.fetch_add(1, std::memory_order_relaxed);
     return marked(FSWritableFileOwnerWrapper::Sync(options, debug));
   }
   rdb::IOStatus Fsync(const rdb::IOOptions& options, rdb::IODebugContext* debug) override {
+    syncs_.fetch_add(1, std::memory_order_relaxed);
     return marked(FSWritableFileOwnerWrapper::Fsync(options, debug));
   }
   rdb::IOStatus RangeSync(std::uint64_t offset, std::uint64_t bytes, const rdb::IOOptions& options,
@@ -163,9 +172,37 @@ class GuardedFile final : public rdb::FSWritableFileOwnerWrapper {
   }
 
  private:
-  void note_begin() {
-    if (!is_log_ || current_write == nullptr) return;
-    current_write->note_append(*this, size_);
+  void note_begin(std::size_t bytes) {
+    if (!is_log_) return;
+    if (current_write != nullptr) current_write->note_append(*this, size_);
+    if (size_ + bytes > layout_end_) lay_out(bytes);
+  }
+
+  // Before an append of `bytes`, by who appends: another thread's zeros could meet its records. The
+  // next sync is for both.
+  void lay_out(std::size_t bytes) {
+    const std::uint32_t syncs = syncs_.load(std::memory_order_relaxed);
+    const bool is_worth_it = syncs - syncs_before_ >= kFewestSyncs;
+    syncs_before_ = syncs;
+    const std::uint64_t begin = size_ + bytes;
+    layout_end_ = begin + kLayoutBytes;
+    if (!is_worth_it) return;
+    rdb::IOStatus status;
+    if (layout_ == nullptr) {
+      status = files_.target()->NewRandomRWFile(path_, rdb::FileOptions(), &layout_, nullptr);
+    }
+    const std::string zeros(kLayoutBytes, '\0');
+    if (status.ok()) status = layout_->Write(begin, zeros, rdb::IOOptions(), nullptr);
+    // Without it the log is as good, and no error that matters stays unseen: records come next.
+    status.PermitUncheckedError();
+    is_laid_out_ = true;
+    files_.health_->note_written(zeros.size());
+  }
+
+  void cut_layout() {
+    if (!std::exchange(is_laid_out_, false)) return;
+    layout_.reset();
+    FSWritableFileOwnerWrapper::Truncate(size_, rdb::IOOptions(), nullptr).PermitUncheckedError();
   }
 
   rdb::IOStatus note_end(rdb::IOStatus status, std::size_t bytes) {
@@ -179,6 +216,12 @@ class GuardedFile final : public rdb::FSWritableFileOwnerWrapper {
   const std::string path_;
   const bool is_log_;
   std::uint64_t size_;
+  // Up to here it has been laid out, or was not worth it.
+  std::uint64_t layout_end_;
+  bool is_laid_out_ = false;
+  std::unique_ptr<rdb::FSRandomRWFile> layout_;
+  std::atomic<std::uint32_t> syncs_{0};
+  std::uint32_t syncs_before_ = 0;  // layout_end_ was chosen
 };
 
 LogWrite::LogWrite() : outer_(current_write) { current_write = this; }
