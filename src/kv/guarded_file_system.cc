@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <system_error>
 #include <utility>
 
@@ -108,7 +109,8 @@ class GuardedFile final : public rdb::FSWritableFileOwnerWrapper {
         path_(path),
         is_log_(is_log(path)),
         size_(size),
-        layout_end_(size + kLayoutBytes) {}
+        // What is opened again appends at the file's end, zeros or not.
+        layout_end_(size == 0 ? kLayoutBytes : std::numeric_limits<std::uint64_t>::max()) {}
 
   rdb::IOStatus Append(const rdb::Slice& data, const rdb::IOOptions& options,
                        rdb::IODebugContext* debug) override {
@@ -182,7 +184,8 @@ class GuardedFile final : public rdb::FSWritableFileOwnerWrapper {
   // next sync is for both.
   void lay_out(std::size_t bytes) {
     const std::uint32_t syncs = syncs_.load(std::memory_order_relaxed);
-    const bool is_worth_it = syncs - syncs_before_ >= kFewestSyncs;
+    const bool is_worth_it = syncs - syncs_before_ >= kFewestSyncs &&
+                             files_.health_->access() == Access::kWritable;
     syncs_before_ = syncs;
     const std::uint64_t begin = size_ + bytes;
     layout_end_ = begin + kLayoutBytes;
