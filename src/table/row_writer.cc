@@ -18,6 +18,8 @@ Status RowWriter::check_primary(txn::Transaction& transaction) {
   if (!is_private_) BASALT_TRY(transaction.await_insert(new_key_, policy_));
   BASALT_TRY(lock_exclusive(transaction, new_key_));
   if (table_.has_hidden_key()) return Status::ok();
+  const std::optional<std::uint64_t> ordinal = table_.ordinal(new_key_);
+  if (ordinal && table_.state().greatest_key.raise(*ordinal)) return Status::ok();
   bool exists = false;
   BASALT_TRY(transaction.get(table_.family(0), new_key_, {}, found_, exists));
   if (!exists) return Status::ok();

@@ -1,5 +1,9 @@
 #include "table/row_writer.h"
 
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -334,6 +338,68 @@ TEST(GuardedParts, APreparedTransactionHoldsItsGuardedValuesAfterARestart) {
 TEST_F(GuardedPartsTest, NullsAreNotGuarded) {
   must(a_.insert({1, "a", "Rome", {}, 1, {}}));
   must(b_.insert({2, "b", "Oslo", {}, 2, {}}));
+}
+
+// Keys above all others are not looked for: GreatestKey.
+TEST(IntegerKeys, AKeyThatIsTakenIsRefusedWhateverWasInsertedRemovedOrUndoneBefore) {
+  test::Store store(Keys::kId);
+  auto session = std::make_unique<test::Session>(store);
+  std::mt19937 random(20261122);
+  std::set<int> ids;
+  for (int step = 0; step < 3000 && !testing::Test::HasFailure(); ++step) {
+    const std::set<int> before = ids;
+    // Mostly upwards, as sequences go; negative ones too.
+    const int id = random() % 2 == 0 ? step / 4 - 300 : static_cast<int>(random() % 800) - 300;
+    const auto code = static_cast<std::uint32_t>(id + 1000);
+    if (random() % 3 == 0 && ids.contains(id)) {
+      must(session->remove({id, {}, "Rome", {}, code, {}}));
+      ids.erase(id);
+    } else if (ids.insert(id).second) {
+      EXPECT_TRUE(succeeds(session->insert({id, {}, "Rome", {}, code, {}}))) << id;
+    } else {
+      EXPECT_TRUE(fails_with(ErrorCode::kDuplicateKey,
+                             session->insert({id, {}, "Rome", {}, code + 5000, {}})))
+          << id << " at step " << step;
+    }
+    if (random() % 4 == 0) {
+      session->rollback();
+      ids = before;
+    } else {
+      session->commit();
+    }
+    if (random() % 200 != 0) continue;
+    session.reset();
+    random() % 2 == 0 ? store.reopen() : store.crash();
+    session = std::make_unique<test::Session>(store);
+  }
+  EXPECT_EQ(session->rows().size(), ids.size());
+}
+
+TEST(IntegerKeys, AKeyOfAPreparedTransactionIsTakenOnceItIsCommittedAfterARestart) {
+  test::Store store(Keys::kId);
+  {
+    test::Session session(store);
+    must(session.insert({7, {}, "Rome", {}, 1, {}}));
+    session.transaction().end_statement();
+    must(session.transaction().prepare("theirs", kv::Durability::kSynced, true));
+    store.transactions().detach_prepared(session.take_transaction());
+  }
+  store.crash();
+  test::Session session(store);
+  EXPECT_TRUE(fails_with(ErrorCode::kLockTimeout, session.insert({7, {}, "Oslo", {}, 2, {}})));
+  bool found = false;
+  must(store.transactions().commit_prepared("theirs", found));
+  EXPECT_TRUE(fails_with(ErrorCode::kDuplicateKey, session.insert({7, {}, "Oslo", {}, 2, {}})));
+}
+
+TEST(IntegerKeys, TheLowerOfTwoKeysThatAreInsertedAtOnceIsLookedFor) {
+  GreatestKey greatest;
+  EXPECT_FALSE(greatest.raise(5)) << "nothing is known";
+  greatest.load(4);
+  EXPECT_TRUE(greatest.raise(7));
+  EXPECT_FALSE(greatest.raise(5));
+  EXPECT_FALSE(greatest.raise(7));
+  EXPECT_TRUE(greatest.raise(8));
 }
 
 }  // namespace

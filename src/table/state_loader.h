@@ -4,6 +4,7 @@
 #include "base/status.h"
 #include "kv/database.h"
 #include "table/table.h"
+#include "txn/transaction_manager.h"
 
 namespace basalt::table {
 
@@ -18,6 +19,11 @@ struct AutoIncrementSource {
 // their stored marks and above every value in the table.
 Status load_counters(kv::Database& database, const Table& table,
                      const AutoIncrementSource& auto_increment);
+
+// Sets the bound of the table's primary keys, when it is opened for the first time since the engine
+// started. Not while there are prepared transactions: rows of theirs are perhaps not seen yet.
+Status load_greatest_key(kv::Database& database, const txn::TransactionManager& transactions,
+                         const Table& table);
 
 // The value of an integer or floating-point column of a record, as AUTO_INCREMENT counts it:
 // negative values are 0.

@@ -3,6 +3,15 @@
 #include "base/bytes.h"
 
 namespace basalt::table {
+namespace {
+
+bool is_one_integer(const codec::IndexLayout& index, const codec::TableLayout& layout) {
+  if (index.parts.size() != 1) return false;
+  const codec::ColumnKind kind = layout.columns[index.parts[0].column].kind;
+  return kind == codec::ColumnKind::kSignedInteger || kind == codec::ColumnKind::kUnsignedInteger;
+}
+
+}  // namespace
 
 codec::IndexLayout make_index_layout(const catalog::IndexDefinition& index,
                                      const codec::TableLayout& layout) {
@@ -21,7 +30,9 @@ Table::Table(catalog::TablePointer definition, codec::TableLayout layout,
     : definition_(std::move(definition)),
       layout_(std::move(layout)),
       state_(std::move(state)),
-      primary_(layout_, make_index_layout(definition_->indexes.front(), layout_)) {
+      primary_(layout_, make_index_layout(definition_->indexes.front(), layout_)),
+      has_integer_key_(
+          is_one_integer(make_index_layout(definition_->indexes.front(), layout_), layout_)) {
   const codec::IndexLayout primary = make_index_layout(definition_->indexes.front(), layout_);
   for (std::size_t i = 1; i < definition_->indexes.size(); ++i) {
     secondaries_.emplace_back(layout_, make_index_layout(definition_->indexes[i], layout_),
@@ -35,6 +46,18 @@ bool Table::make_guard(std::size_t index_number, const std::uint8_t* record,
   if (index_number != 0) return secondary(index_number).make_guard(record, parts, key);
   primary_.make_guard(record, parts, key);
   return true;
+}
+
+std::optional<std::uint64_t> Table::ordinal(std::string_view primary_key) const {
+  // A stored key may be damaged.
+  const bool fits = primary_key.size() > sizeof(catalog::IndexId) &&
+                    primary_key.size() <= sizeof(catalog::IndexId) + sizeof(std::uint64_t);
+  if (!has_integer_key_ || !fits) return std::nullopt;
+  std::uint64_t ordinal = 0;
+  for (const char byte : primary_key.substr(sizeof(catalog::IndexId))) {
+    ordinal = ordinal << 8 | static_cast<std::uint8_t>(byte);
+  }
+  return ordinal;
 }
 
 kv::KeyRange Table::whole_range(std::size_t index_number) const {

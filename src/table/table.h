@@ -2,7 +2,9 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -14,6 +16,30 @@
 
 namespace basalt::table {
 
+// A bound of all primary keys that rows have had, where keys are integers: of a greater one it is
+// known that no row has it, without looking. Rows are mostly inserted in the order of their keys.
+//
+// Right       as long as every key is passed to raise() before a row is put under it, by whoever
+//             holds its exclusive lock: one of two who insert a key has the lock first, and the
+//             other finds the bound raised.
+// Threads     Safe from any thread.
+class GreatestKey {
+ public:
+  // No row has a greater key than `key`, and nobody has raised the bound yet.
+  void load(std::uint64_t key) { greatest_.store(key, std::memory_order_relaxed); }
+  // Whether `key` was above the bound, which is `key` then. Never before load().
+  bool raise(std::uint64_t key) {
+    std::uint64_t greatest = greatest_.load(std::memory_order_relaxed);
+    while (key > greatest) {
+      if (greatest_.compare_exchange_weak(greatest, key, std::memory_order_relaxed)) return true;
+    }
+    return false;
+  }
+
+ private:
+  std::atomic<std::uint64_t> greatest_{UINT64_MAX};
+};
+
 // What all sessions share of a table while the engine runs, however often it is opened.
 struct TableState {
   TableState(catalog::Catalog& catalog, catalog::TableId table)
@@ -22,6 +48,7 @@ struct TableState {
 
   Counter auto_increment;
   Counter hidden_row_id;
+  GreatestKey greatest_key;
   // A snapshot older than this sequence number lacks rows that the table has had from its
   // beginning: those that were copied into it, under another name or before others could open it.
   std::atomic<std::uint64_t> exists_since = 0;
@@ -42,6 +69,8 @@ class Table {
   const codec::TableLayout& layout() const { return layout_; }
   TableState& state() const { return *state_; }
 
+  // Whether the primary key is one integer.
+  bool has_integer_key() const { return has_integer_key_; }
   bool has_hidden_key() const { return primary_.has_hidden_key(); }
   std::size_t index_count() const { return definition_->indexes.size(); }
   const catalog::IndexDefinition& index(std::size_t number) const {
@@ -56,6 +85,8 @@ class Table {
   // The lock key of the record's values in the index's guarded parts; false if there is none: a
   // value is NULL.
   bool make_guard(std::size_t index_number, const std::uint8_t* record, std::string& key) const;
+  // The order of a primary key among all, in a table whose primary key is one integer.
+  std::optional<std::uint64_t> ordinal(std::string_view primary_key) const;
   // All keys of an index: [index id, index id + 1).
   kv::KeyRange whole_range(std::size_t index_number) const;
 
@@ -64,6 +95,7 @@ class Table {
   codec::TableLayout layout_;
   std::shared_ptr<TableState> state_;
   codec::PrimaryCodec primary_;
+  const bool has_integer_key_;
   std::vector<codec::SecondaryCodec> secondaries_;
 };
 
