@@ -18,5 +18,18 @@ TEST(RocksDbOptions, EveryFamilySlowsWritersBeforeItStopsThem) {
   EXPECT_GT(system.max_write_buffer_number, 3);
 }
 
+// A file's blocks and the hashes of its keys are in memory while a compaction writes it.
+TEST(RocksDbOptions, FilesAreSmallWhereMemoryIs) {
+  const auto file_bytes = [](std::uint64_t memory_bytes) {
+    const DatabaseOptions options =
+        with_defaults_for({.memory_bytes = memory_bytes, .is_memory_ours = true, .cores = 2}, {});
+    return make_table_family_options(options, std::make_shared<KeyPartsSlot>())
+        .target_file_size_base;
+  };
+  EXPECT_EQ(file_bytes(128 << 20), 8u << 20);
+  EXPECT_EQ(file_bytes(448 << 20), 14u << 20);
+  EXPECT_EQ(file_bytes(std::uint64_t{64} << 30), 64u << 20);
+}
+
 }  // namespace
 }  // namespace basalt::kv
