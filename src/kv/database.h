@@ -134,6 +134,9 @@ struct ReadView {
   bool fill_cache = true;
   // An iterator gives up when a single move passes more removed entries than this; 0: never.
   std::uint64_t skipped_max = 0;
+  // About how many stored bytes an iterator is going over, forward from where it seeks first; 0:
+  // nobody knows. Those of a few blocks are then read with one request, not one each.
+  std::uint64_t expected_bytes = 0;
 };
 
 // Moves over keys in order. Not positioned after construction.

@@ -71,6 +71,23 @@ class IteratorTest : public testing::Test {
     }
   }
 
+  // Adds 500 keys from c1000 on, of 1000 bytes that do not compress, and opens the database anew,
+  // on a file system that counts.
+  std::shared_ptr<test::FaultyFileSystem> open_with_large_values() {
+    WriteBatch batch;
+    std::string value(1000, 'v');
+    for (int i = 0; i < 500; ++i) {
+      for (char& byte : value) byte = static_cast<char>(random_());
+      batch.put(kDefaultFamily, "c" + std::to_string(1000 + i), value);
+    }
+    must(database_->write(batch, Durability::kBuffered));
+    must(database_->flush());
+    database_.reset();
+    auto files = std::make_shared<test::FaultyFileSystem>();
+    database_ = must(Database::open(test::small_options(directory_ / "db"), files));
+    return files;
+  }
+
   std::mt19937 random_{20261121};
   test::TestDirectory directory_;
   std::unique_ptr<Database> database_ = test::open_database(directory_ / "db");
@@ -138,17 +155,7 @@ TEST_F(IteratorTest, AnEmptyRangeHasNoKeys) {
 }
 
 TEST_F(IteratorTest, AScanOfAFileIsReadAheadByTheSystemAlone) {
-  WriteBatch batch;
-  std::string value(1000, 'v');
-  for (int i = 0; i < 500; ++i) {
-    for (char& byte : value) byte = static_cast<char>(random_());
-    batch.put(kDefaultFamily, "c" + std::to_string(1000 + i), value);
-  }
-  must(database_->write(batch, Durability::kBuffered));
-  must(database_->flush());
-  database_.reset();
-  const auto files = std::make_shared<test::FaultyFileSystem>();
-  database_ = must(Database::open(test::small_options(directory_ / "db"), files));
+  const auto files = open_with_large_values();
   Iterator iterator = database_->new_iterator(kDefaultFamily, {}, {"c", "d"});
   // Counted, not failed.
   files->set({.operation = test::Operation::kPrefetch, .part = ".sst", .cause = 0});
@@ -159,6 +166,23 @@ TEST_F(IteratorTest, AScanOfAFileIsReadAheadByTheSystemAlone) {
   const KeyRange range{"c", "d"};
   const IteratorBounds bounds(range);
   EXPECT_FALSE(make_read_options({}, &bounds).auto_readahead_size) << "RocksDB would trim it";
+}
+
+TEST_F(IteratorTest, TheBlocksOfAShortRangeAreReadWithOneRequestIfItsSizeIsKnown) {
+  const auto files = open_with_large_values();
+  // The file's index and filter.
+  EXPECT_NE(test::value_of(*database_, kDefaultFamily, "c1499"), "(none)");
+  const auto reads_of = [&](const ReadView& view, const KeyRange& range) {
+    files->set({.operation = test::Operation::kRead, .part = ".sst", .cause = 0});
+    Iterator iterator = database_->new_iterator(kDefaultFamily, view, range);
+    int entries = 0;
+    for (iterator.seek_to_first(); iterator.is_valid(); iterator.next()) ++entries;
+    EXPECT_EQ(entries, 20);
+    return files->failures();
+  };
+  EXPECT_GE(reads_of({}, {"c1100", "c1120"}), 3);
+  EXPECT_EQ(reads_of({.expected_bytes = 20'000}, {"c1300", "c1320"}), 1);
+  EXPECT_EQ(reads_of({.expected_bytes = 20'000}, {"c1300", "c1320"}), 0) << "it is in the cache";
 }
 
 TEST_F(IteratorTest, AnIteratorKeepsItsBoundsWhenItIsMoved) {

@@ -5,6 +5,9 @@
 namespace basalt::kv {
 
 // How to open a database. Every size is in bytes. Zero means "choose by the machine".
+// A data block of a file before it is compressed: as much, or a little less than one more entry.
+inline constexpr std::uint64_t kBlockBytes = 8 * 1024;
+
 struct DatabaseOptions {
   std::string directory;
   std::uint64_t block_cache_bytes = 0;

@@ -1,9 +1,15 @@
 #include "kv/rocksdb_access.h"
 
+#include "kv/options.h"
+
 namespace basalt::kv {
 namespace {
 
 constexpr std::uint64_t kMostBytesOfOneRead = 1024 * 1024;
+// Fewer are in one block. More are read ahead by RocksDB as it comes to them, more each time.
+constexpr std::uint64_t kFewestBytesExpected = 1024;
+constexpr std::uint64_t kMostBytesExpected = 64 * 1024;
+constexpr std::uint64_t kPageBytes = 4096;
 
 }  // namespace
 
@@ -18,6 +24,11 @@ rdb::ReadOptions make_read_options(const ReadView& view, const IteratorBounds* b
   options.snapshot = view.snapshot != nullptr ? view.snapshot->handle() : nullptr;
   options.fill_cache = view.fill_cache;
   options.max_skippable_internal_keys = view.skipped_max;
+  if (view.expected_bytes >= kFewestBytesExpected && view.expected_bytes <= kMostBytesExpected) {
+    // Behind the block that is missing first; the range may end early in its last one.
+    const std::uint64_t bytes = view.expected_bytes + kBlockBytes;
+    options.readahead_size = (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+  }
   // Would prepare, at every block, to trim what RocksDB reads ahead itself. It leaves that to the
   // system, through FileSystem::Prefetch.
   options.auto_readahead_size = false;

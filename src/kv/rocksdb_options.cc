@@ -34,7 +34,7 @@ class BlockAllocator final : public rdb::MemoryAllocator {
 rdb::BlockBasedTableOptions make_table_options() {
   rdb::BlockBasedTableOptions table;
   // Small blocks: a block decompressed for one row costs more than the row.
-  table.block_size = 8 * 1024;
+  table.block_size = kBlockBytes;
   // Version 6: offset-dependent checksums; still readable back to RocksDB 8.6.
   table.format_version = 6;
   table.checksum = rdb::kXXH3;

@@ -73,7 +73,8 @@ TableStatistics::TableStatistics(kv::Database& database, catalog::Catalog& catal
       key_parts_(key_parts),
       table_(std::move(table)),
       clock_(clock),
-      entry_bytes_(table_->indexes.size()) {
+      entry_bytes_(table_->indexes.size()),
+      stored_entry_bytes_(table_->indexes.size()) {
   for (const catalog::IndexDefinition& index : table_->indexes) {
     indexes_.push_back({catalog_.statistics(index.id).value_or(catalog::IndexStatistics()),
                         std::make_shared<const IndexFigures>(),
@@ -149,7 +150,9 @@ void TableStatistics::read_files() {
         database_.index_files(family_of(i), table_->indexes[i].id);
     if (!files.is_ok()) continue;  // the figures of before are better than none
     auto figures = std::make_shared<const IndexFigures>(std::move(files.value()));
+    const double share = std::min(figures->block_bytes() / kv::kBlockBytes, 1.0);
     entry_bytes_[i].store(figures->entry_bytes(), std::memory_order_relaxed);
+    stored_entry_bytes_[i].store(figures->entry_bytes() * share, std::memory_order_relaxed);
     const std::lock_guard guard(mutex_);
     indexes_[i].figures = std::move(figures);
   }

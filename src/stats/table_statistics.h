@@ -51,6 +51,11 @@ class TableStatistics {
     return entry_bytes_[index_number].load(std::memory_order_relaxed);
   }
 
+  // The same, as files hold them. 0: no file tells.
+  double stored_entry_bytes(std::size_t index_number) const {
+    return stored_entry_bytes_[index_number].load(std::memory_order_relaxed);
+  }
+
   // Rows per distinct value of the first `parts` (extended) parts of an index: at least 1. From
   // the last analyze() if it still fits the table, else from the files, else from some entries.
   std::uint64_t rows_per_value(std::size_t index_number, std::size_t parts);
@@ -125,6 +130,7 @@ class TableStatistics {
   std::atomic<std::uint64_t> row_bytes_{0};
   std::atomic<std::uint64_t> index_bytes_{0};
   std::vector<std::atomic<double>> entry_bytes_;  // of each index
+  std::vector<std::atomic<double>> stored_entry_bytes_;
   std::atomic<std::int64_t> next_refresh_ms_{0};
   std::atomic<std::uint64_t> generation_{1};
   std::mutex refresh_mutex_;

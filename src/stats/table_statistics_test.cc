@@ -151,6 +151,9 @@ TEST_F(TableStatisticsTest, BytesOfAnEntryAreThoseOfItsFilesAndZeroWithoutFiles)
   must(database_->flush());
   EXPECT_NEAR(opened().entry_bytes(0), 12 + 80, 4);
   EXPECT_EQ(statistics_->entry_bytes(1), 0) << "it has no entries";
+  EXPECT_EQ(statistics_->stored_entry_bytes(1), 0);
+  EXPECT_GT(statistics_->stored_entry_bytes(0), 92 * 0.3) << "no text compresses like that";
+  EXPECT_LE(statistics_->stored_entry_bytes(0), statistics_->entry_bytes(0));
 }
 
 TEST_F(TableStatisticsTest, NotedRowsCountAtOnceAndNeverBelowZero) {

@@ -116,8 +116,10 @@ void Cursor::set_filter(EntryFilter* filter, const codec::ColumnSet& columns) {
   if (filter != nullptr) filter_plan_ = table_.secondary(index_number_).plan(columns);
 }
 
-void Cursor::confine(std::string_view lower, std::string_view upper) {
+void Cursor::confine(std::string_view lower, std::string_view upper,
+                     std::uint64_t expected_bytes) {
   lift_confinement();
+  expected_bytes_ = expected_bytes;
   if (!lower.empty()) hard_range_.lower = lower;
   if (!upper.empty()) hard_range_.upper = upper;
 }
@@ -161,7 +163,8 @@ void Cursor::start(kv::KeyRange range, Direction direction) {
 // Makes the iterator one of range_: a new one costs as much as the search for a row or more.
 void Cursor::open_iterator() {
   const kv::FamilyId family = table_.family(index_number_);
-  const kv::ReadView seen = view();
+  kv::ReadView seen = view();
+  if (direction_ == Direction::kForward) seen.expected_bytes = expected_bytes_;
   if (!iterator_) iterator_.swap(spare_iterator_);
   if (iterator_ && may_reuse_iterator(seen)) {
     iterator_->set_range(range_);

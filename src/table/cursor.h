@@ -110,8 +110,12 @@ class Cursor {
   void set_interruption(const Interruption* interruption) { interruption_ = interruption; }
 
   // Confines all moves that follow to [lower, upper); empty: the end of the index.
-  void confine(std::string_view lower, std::string_view upper);
-  void lift_confinement() { hard_range_ = table_.whole_range(index_number_); }
+  // `expected_bytes`: about how many stored bytes are in there, as in kv::ReadView.
+  void confine(std::string_view lower, std::string_view upper, std::uint64_t expected_bytes = 0);
+  void lift_confinement() {
+    hard_range_ = table_.whole_range(index_number_);
+    expected_bytes_ = 0;
+  }
 
   Status seek(SeekMode mode, std::string_view prefix, std::uint8_t* record, bool& found);
   Status seek_first(std::uint8_t* record, bool& found);
@@ -225,6 +229,7 @@ class Cursor {
   std::uint32_t moves_ = 0;
 
   kv::KeyRange hard_range_;  // never left
+  std::uint64_t expected_bytes_ = 0;  // in hard_range_; 0: not known
   kv::KeyRange range_;       // of the iterator
   std::optional<kv::Iterator> iterator_;
   Direction direction_ = Direction::kForward;

@@ -226,6 +226,7 @@ class ha_rocksdb final : public handler {
   void make_bounds(uint index, const key_range* start, const key_range* end, std::string& lower,
                    std::string& upper);
   bool extends_unique(uint index, const key_range* range) const;
+  std::uint64_t expected_bytes() const;
   Status seek_range(const key_range* start, const key_range* end, bool is_equality, bool& found);
   bool is_filtered(const uchar* record) const;
   int read_range_directly();
