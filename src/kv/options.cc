@@ -101,6 +101,10 @@ DatabaseOptions with_defaults_for(const Machine& machine, DatabaseOptions option
   if (options.background_jobs == 0) {
     // Three are one flush and two compactions. The second one runs under pressure only, while the
     // first is busy with a large one further down.
+  if (options.batch_bytes_max == 0) {
+    // Their index, and at the commit their memtable, take as much again each.
+    options.batch_bytes_max = std::clamp(memory / 4, 64 * kMiB, 4096 * kMiB);
+  }
     options.background_jobs = std::clamp(machine.cores / 2, 3, 8);
   }
   return options;

@@ -15,6 +15,7 @@ struct DatabaseOptions {
   std::uint64_t memtables_total_bytes = 0;  // all memtables of all column families
   std::uint64_t max_total_wal_bytes = 0;
   int background_jobs = 0;
+  std::uint64_t batch_bytes_max = 0;  // changes of one transaction, which are in memory
   bool direct_io_for_compaction = false;
   bool create_if_missing = true;
   // Kept free on the device, see kv/health.h.

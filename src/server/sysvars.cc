@@ -177,6 +177,11 @@ MYSQL_THDVAR_ULONG(max_row_locks, PLUGIN_VAR_RQCMDARG,
                    "With more row locks than this a transaction locks ranges of rows instead, "
                    "where no other transaction holds one",
                    nullptr, nullptr, 1024 * 1024, 1, 1024UL * 1024 * 1024, 0);
+MYSQL_THDVAR_ULONGLONG(write_batch_max_bytes, PLUGIN_VAR_RQCMDARG,
+                       "A transaction whose changes take more bytes than this may change no "
+                       "further rows: they are in memory. 0: a quarter of the memory of the "
+                       "machine or control group, 64 MiB to 4 GiB",
+                       nullptr, nullptr, 0, 0, ULONGLONG_MAX, 1);
 MYSQL_SYSVAR_STR(create_checkpoint, g_create_checkpoint,
                  PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_MEMALLOC,
                  "Setting this to a directory that does not exist makes a consistent copy of the "
@@ -220,6 +225,7 @@ st_mysql_sys_var* g_system_variables[] = {
     MYSQL_SYSVAR(rollback_on_timeout),
     MYSQL_SYSVAR(snapshot_isolation),
     MYSQL_SYSVAR(max_row_locks),
+    MYSQL_SYSVAR(write_batch_max_bytes),
     MYSQL_SYSVAR(create_checkpoint),
     MYSQL_SYSVAR(remove_mariabackup_checkpoint),
     nullptr,
@@ -231,6 +237,7 @@ engine::EngineOptions options_from_variables() {
   options.database.block_cache_bytes = g_block_cache_size;
   options.database.memtable_bytes = g_write_buffer_size;
   options.database.max_total_wal_bytes = g_max_total_wal_size;
+  options.database.batch_bytes_max = THDVAR(nullptr, write_batch_max_bytes);
   options.database.background_jobs = g_max_background_jobs;
   options.database.reserved_disk_bytes = g_reserved_disk_space;
   options.database.accept_log_damage = g_accept_log_damage;
@@ -247,6 +254,11 @@ bool rollback_on_timeout() { return g_rollback_on_timeout != 0; }
 bool snapshot_isolation(THD* thd) { return THDVAR(thd, snapshot_isolation) != 0; }
 
 std::size_t max_row_locks(THD* thd) { return THDVAR(thd, max_row_locks); }
+
+std::uint64_t batch_bytes_max(THD* thd) {
+  const std::uint64_t bytes = THDVAR(thd, write_batch_max_bytes);
+  return bytes != 0 ? bytes : the_engine().database().options().batch_bytes_max;
+}
 
 bool commits_are_synced() { return g_flush_log_at_trx_commit == kFlushAtCommit; }
 

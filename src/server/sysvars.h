@@ -18,6 +18,8 @@ std::int64_t lock_wait_timeout_ms(THD* thd);
 bool snapshot_isolation(THD* thd);
 // How many rows a transaction of this connection locks singly.
 std::size_t max_row_locks(THD* thd);
+// How many bytes the changes of a transaction of this connection may take.
+std::uint64_t batch_bytes_max(THD* thd);
 // Whether a lock that was not granted in time ends the transaction and not just the statement.
 bool rollback_on_timeout();
 // Whether a commit must be on disk when it returns.

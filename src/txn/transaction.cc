@@ -317,6 +317,7 @@ void Transaction::announce_inserts(std::span<const std::string_view> keys) {
 // Announced first, then asked, then put: InsertRegistry says why.
 Status Transaction::begin_row_change(std::span<const std::string_view> new_keys,
                                      const lock::WaitPolicy& policy) {
+  BASALT_TRY(check_size());
   activate();
   if (!new_keys.empty()) announce_inserts(new_keys);
   while (true) {
@@ -391,6 +392,15 @@ Status Transaction::remove_single(kv::FamilyId family, std::string_view key) {
 
 std::uint64_t Transaction::batch_bytes() const {
   return has_writes_ ? writes_->GetWriteBatch()->GetWriteBatch()->GetDataSize() : 0;
+}
+
+Status Transaction::check_size() const {
+  const std::uint64_t bytes = batch_bytes();
+  if (bytes <= batch_bytes_max_) [[likely]] return Status::ok();
+  return Status(ErrorCode::kTooLarge,
+                "the transaction's changes are in memory and take " + std::to_string(bytes) +
+                    " bytes, more than rocksdb_write_batch_max_bytes allows; change fewer rows in "
+                    "a transaction, or set it higher if the server has as much memory three times");
 }
 
 // Before anything is written: a batch that cannot fit must not make the engine read-only.

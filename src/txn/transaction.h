@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -58,6 +59,8 @@ class Transaction {
   }
   // Bytes of the changes as the commit will write them.
   std::uint64_t batch_bytes() const;
+  // When they are more than this, further rows are refused: kTooLarge. They are in memory.
+  void set_batch_bytes_max(std::uint64_t bytes) { batch_bytes_max_ = bytes; }
   lock::LockOwner& lock_owner() { return owner_; }
   const std::string& prepared_name() const { return name_; }
 
@@ -228,6 +231,7 @@ class Transaction {
   void activate();
   Status begin_writing();
   Status check_room() const;
+  Status check_size() const;
   Status write_commit();
   void finish();
 
@@ -243,6 +247,7 @@ class Transaction {
   std::unique_lock<std::mutex> hold_batch_{inserts_->batch_mutex(), std::defer_lock};
   bool inserts_are_open_ = false;  // in the manager's registry
   bool has_writes_ = false;
+  std::uint64_t batch_bytes_max_ = std::numeric_limits<std::uint64_t>::max();
   // Of every key that was put or removed, also if a savepoint has undone it.
   KeySpans changed_keys_;
   bool in_statement_ = false;

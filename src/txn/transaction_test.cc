@@ -54,6 +54,21 @@ TEST_F(TransactionTest, OwnWritesAreVisibleAtOnceAndToOthersOnlyAfterCommit) {
   EXPECT_EQ(read(*b_, "k"), "v");
 }
 
+TEST_F(TransactionTest, WhoseChangesTakeTooMuchMemoryMayChangeNoFurtherRowsAndCanCommit) {
+  a_->set_batch_bytes_max(1000);
+  put(*a_, "k", std::string(2000, 'v'));
+  {
+    Transaction::RowChange change(*a_);
+    const Status status = change.begin({}, kNoWait);
+    EXPECT_TRUE(fails_with(ErrorCode::kTooLarge, status));
+    EXPECT_NE(status.message().find("rocksdb_write_batch_max_bytes"), std::string::npos);
+  }
+  commit(*a_);
+  EXPECT_EQ(read_newest(*b_, "k"), std::string(2000, 'v'));
+  Transaction::RowChange next(*a_);
+  EXPECT_TRUE(succeeds(next.begin({}, kNoWait))) << "the next transaction begins with nothing";
+}
+
 // Keys of two indexes, changed inwards and outwards of what was changed before; twice, because a
 // transaction object is used again.
 TEST_F(TransactionTest, OwnWritesAreFoundWhereverTheyAreInTheirIndex) {

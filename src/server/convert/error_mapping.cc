@@ -24,7 +24,7 @@ int to_handler_error(const Status& status, THD* thd) noexcept {
     case ErrorCode::kInterrupted:
       return HA_ERR_ABORTED_BY_USER;
     case ErrorCode::kTooLarge:
-      return HA_ERR_TO_BIG_ROW;
+      return HA_ERR_LOCK_TABLE_FULL;
     case ErrorCode::kTableExists:
       return HA_ERR_TABLE_EXIST;
     case ErrorCode::kTableNotFound:

@@ -166,6 +166,10 @@ double ha_rocksdb::keyread_time(uint index, uint ranges, ha_rows rows) noexcept 
 void ha_rocksdb::print_error(int error, myf flags) noexcept {
   const bool is_full = error == HA_ERR_RECORD_FILE_FULL && error_status_ == ErrorCode::kNoSpace;
   const bool is_closed = error == HA_ERR_TABLE_READONLY && error_status_ == ErrorCode::kReadOnly;
+  if (error == HA_ERR_LOCK_TABLE_FULL && error_status_ == ErrorCode::kTooLarge) {
+    my_printf_error(ER_LOCK_TABLE_FULL, "RocksDB: %s", flags, error_text_.c_str());
+    return;
+  }
   if (!is_full && !is_closed) {
     handler::print_error(error, flags);
     return;
