@@ -156,8 +156,11 @@ std::string_view Iterator::value_now() const { return view_of(iterator_->value()
 Status Iterator::status() const { return from_rocksdb(iterator_->status()); }
 bool Iterator::gave_up() const { return iterator_->status().IsIncomplete(); }
 
-Database::Database(DatabaseOptions options, std::shared_ptr<rdb::FileSystem> files)
-    : options_(std::move(options)),
+Database::Database(const Machine& machine, const DatabaseOptions& given,
+                   std::shared_ptr<rdb::FileSystem> files)
+    : machine_(machine),
+      given_(given),
+      options_(with_defaults_for(machine_, given_)),
       health_(std::make_shared<Health>(options_.directory, options_.reserved_disk_bytes)),
       files_(std::make_shared<GuardedFileSystem>(
           files ? std::move(files) : rdb::FileSystem::Default(), health_)),
@@ -168,7 +171,7 @@ Database::Database(DatabaseOptions options, std::shared_ptr<rdb::FileSystem> fil
 Result<std::unique_ptr<Database>> Database::open(const DatabaseOptions& options,
                                                  std::shared_ptr<rdb::FileSystem> files) {
   std::unique_ptr<Database> database(
-      new Database(with_machine_defaults(options), std::move(files)));
+      new Database(this_machine(), options, std::move(files)));
   BASALT_TRY(check_directory(database->options_));
   BASALT_TRY(database->heed_logs());
   BASALT_TRY(database->open_families());

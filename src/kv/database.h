@@ -218,6 +218,8 @@ class Database {
   Database& operator=(const Database&) = delete;
 
   const DatabaseOptions& options() const { return options_; }
+  // What the options have come to on this machine, and why.
+  std::vector<Setting> settings() const { return explain(machine_, given_); }
   // Whether it may be written. Who writes through rocksdb() asks before; write() does.
   Health& health() { return *health_; }
   // Makes RocksDB write again after a failure whose cause is gone, and proves that it can. All
@@ -278,13 +280,16 @@ class Database {
   rdb::ColumnFamilyHandle* family_handle(FamilyId family) const;
 
  private:
-  Database(DatabaseOptions options, std::shared_ptr<rdb::FileSystem> files);
+  Database(const Machine& machine, const DatabaseOptions& given,
+           std::shared_ptr<rdb::FileSystem> files);
   Status heed_logs();
   Status open_families();
   Status sync_once();
   Status known_cause(Status unexplained) const;
 
-  DatabaseOptions options_;
+  const Machine machine_;
+  const DatabaseOptions given_;
+  const DatabaseOptions options_;
   const std::shared_ptr<Health> health_;
   const std::shared_ptr<GuardedFileSystem> files_;
   const std::unique_ptr<rdb::Env> env_;

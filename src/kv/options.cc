@@ -70,12 +70,15 @@ std::uint64_t available_memory_bytes() {
   return std::min(machine_memory_bytes(), control_group_limit());
 }
 
-DatabaseOptions with_machine_defaults(DatabaseOptions options) {
+Machine this_machine() {
   const std::uint64_t memory = available_memory_bytes();
-  return with_defaults_for({.memory_bytes = memory,
-                            .is_memory_ours = memory < machine_memory_bytes(),
-                            .cores = static_cast<int>(std::thread::hardware_concurrency())},
-                           std::move(options));
+  return {.memory_bytes = memory,
+          .is_memory_ours = memory < machine_memory_bytes(),
+          .cores = static_cast<int>(std::thread::hardware_concurrency())};
+}
+
+DatabaseOptions with_machine_defaults(DatabaseOptions options) {
+  return with_defaults_for(this_machine(), std::move(options));
 }
 
 DatabaseOptions with_defaults_for(const Machine& machine, DatabaseOptions options) {
@@ -98,16 +101,45 @@ DatabaseOptions with_defaults_for(const Machine& machine, DatabaseOptions option
     // What memtables hold, written out, and a little for logs and the manifest.
     options.reserved_disk_bytes = options.memtables_total_bytes + 16 * kMiB;
   }
-  if (options.background_jobs == 0) {
-    // Three are one flush and two compactions. The second one runs under pressure only, while the
-    // first is busy with a large one further down.
   if (options.batch_bytes_max == 0) {
     // Their index, and at the commit their memtable, take as much again each.
     options.batch_bytes_max = std::clamp(memory / 4, 64 * kMiB, 4096 * kMiB);
   }
+  if (options.background_jobs == 0) {
+    // Three are one flush and two compactions. The second one runs under pressure only, while the
+    // first is busy with a large one further down.
     options.background_jobs = std::clamp(machine.cores / 2, 3, 8);
   }
   return options;
+}
+
+std::vector<Setting> explain(const Machine& machine, const DatabaseOptions& given) {
+  const DatabaseOptions used = with_defaults_for(machine, given);
+  std::vector<Setting> settings = {
+      {"memory", machine.memory_bytes, false,
+       machine.is_memory_ours ? "the limit of the control group" : "all that the machine has"},
+      {"cores", static_cast<std::uint64_t>(machine.cores), false, "all that the machine has"}};
+  const auto add = [&](const char* name, std::uint64_t of_given, std::uint64_t of_used,
+                       std::string rule) {
+    const bool is_given = of_given != 0;
+    settings.push_back({name, of_used, is_given, is_given ? "" : std::move(rule)});
+  };
+  add("rocksdb_block_cache_size", given.block_cache_bytes, used.block_cache_bytes,
+      std::string("half of the memory that the server, an eighth but at least 96 MiB, and the "
+                  "memtables leave") +
+          (machine.is_memory_ours ? "" : "; no more than a quarter, as no limit says that the "
+                                         "memory is for this server alone"));
+  add("rocksdb_write_buffer_size", given.memtable_bytes, used.memtable_bytes,
+      "a 32nd of the memory, 4 to 64 MiB; there are up to four such memtables");
+  add("rocksdb_max_total_wal_size", given.max_total_wal_bytes, used.max_total_wal_bytes,
+      "four times the memory for memtables, at least 64 MiB");
+  add("rocksdb_write_batch_max_bytes", given.batch_bytes_max, used.batch_bytes_max,
+      "a quarter of the memory, 64 MiB to 4 GiB");
+  add("rocksdb_max_background_jobs", static_cast<std::uint64_t>(given.background_jobs),
+      static_cast<std::uint64_t>(used.background_jobs), "half of the cores, 3 to 8");
+  add("rocksdb_reserved_disk_space", given.reserved_disk_bytes, used.reserved_disk_bytes,
+      "the memory for memtables and 16 MiB");
+  return settings;
 }
 
 }  // namespace basalt::kv

@@ -1,21 +1,22 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace basalt::kv {
 
-// How to open a database. Every size is in bytes. Zero means "choose by the machine".
 // A data block of a file before it is compressed: as much, or a little less than one more entry.
 inline constexpr std::uint64_t kBlockBytes = 8 * 1024;
 
+// How to open a database. Every size is in bytes. Zero means "choose by the machine".
 struct DatabaseOptions {
   std::string directory;
   std::uint64_t block_cache_bytes = 0;
   std::uint64_t memtable_bytes = 0;        // one memtable of one column family
   std::uint64_t memtables_total_bytes = 0;  // all memtables of all column families
   std::uint64_t max_total_wal_bytes = 0;
-  int background_jobs = 0;
   std::uint64_t batch_bytes_max = 0;  // changes of one transaction, which are in memory
+  int background_jobs = 0;
   bool direct_io_for_compaction = false;
   bool create_if_missing = true;
   // Kept free on the device, see kv/health.h.
@@ -37,6 +38,19 @@ struct Machine {
 };
 // The same for a machine that is not this one.
 DatabaseOptions with_defaults_for(const Machine& machine, DatabaseOptions options);
+
+// This machine, as far as this process may use it.
+Machine this_machine();
+
+// What a setting has come to, for people.
+struct Setting {
+  std::string name;  // the server's variable, or what of the machine others are chosen by
+  std::uint64_t value = 0;
+  bool is_given = false;  // not chosen here
+  std::string reason;     // of a chosen one: the rule
+};
+// The machine, then the sizes of `given` as with_defaults_for() leaves them.
+std::vector<Setting> explain(const Machine& machine, const DatabaseOptions& given);
 
 // The memory this process may use: the smallest limit of its control groups, or the machine's.
 std::uint64_t available_memory_bytes();

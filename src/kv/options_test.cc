@@ -1,5 +1,9 @@
 #include "kv/options.h"
 
+#include <map>
+#include <string>
+#include <utility>
+
 #include "base/test_support.h"
 
 // Goal: whoever sets nothing gets sizes that fit the machine, and whoever sets something gets that.
@@ -82,6 +86,28 @@ TEST(MachineDefaults, ChosenSizesFollowTheOnesThatAreSet) {
   options = with_machine_defaults(options);
   EXPECT_GE(options.memtables_total_bytes, 1u << 30);
   EXPECT_GE(options.max_total_wal_bytes, options.memtables_total_bytes);
+}
+
+TEST(MachineDefaults, EverySettingIsExplainedAsItIsUsed) {
+  const Machine machine{.memory_bytes = 1024 * kMiB, .is_memory_ours = true, .cores = 2};
+  DatabaseOptions given;
+  given.memtable_bytes = 5 * kMiB;
+  const DatabaseOptions used = with_defaults_for(machine, given);
+  std::map<std::string, Setting> settings;
+  for (Setting& setting : explain(machine, given)) settings[setting.name] = std::move(setting);
+  EXPECT_EQ(settings["memory"].value, 1024 * kMiB);
+  EXPECT_NE(settings["memory"].reason.find("control group"), std::string::npos);
+  EXPECT_EQ(settings["cores"].value, 2u);
+  EXPECT_EQ(settings["rocksdb_block_cache_size"].value, used.block_cache_bytes);
+  EXPECT_EQ(settings["rocksdb_max_total_wal_size"].value, used.max_total_wal_bytes);
+  EXPECT_EQ(settings["rocksdb_max_background_jobs"].value, 3u);
+  EXPECT_EQ(settings["rocksdb_write_batch_max_bytes"].value, 256 * kMiB);
+  EXPECT_EQ(settings["rocksdb_reserved_disk_space"].value, used.reserved_disk_bytes);
+  EXPECT_EQ(settings["rocksdb_write_buffer_size"].value, 5 * kMiB);
+  for (const auto& [name, setting] : settings) {
+    EXPECT_EQ(setting.is_given, name == "rocksdb_write_buffer_size") << name;
+    EXPECT_EQ(setting.reason.empty(), setting.is_given) << name;
+  }
 }
 
 }  // namespace

@@ -15,6 +15,8 @@
 #include <mysqld.h>
 #include <unistd.h>
 #include <sql_base.h>
+#include <sql_i_s.h>
+#include <sql_plugin.h>
 #include <sql_table.h>
 #include <table.h>
 

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "server/coordinator.h"
 #include "server/handlerton/hooks.h"
+#include "server/information_schema.h"
 #include "server/status_variables.h"
 #include "server/sysvars.h"
 #include "server/mariadb.h"
@@ -89,6 +90,7 @@ int deinit(void*) noexcept {
 }
 
 st_mysql_storage_engine storage_engine = {MYSQL_HANDLERTON_INTERFACE_VERSION};
+st_mysql_information_schema schema_table = {MYSQL_INFORMATION_SCHEMA_INTERFACE_VERSION};
 
 }  // namespace
 }  // namespace basalt::server
@@ -97,6 +99,8 @@ using basalt::server::deinit;
 using basalt::server::g_status_variables;
 using basalt::server::g_system_variables;
 using basalt::server::init;
+using basalt::server::init_settings_table;
+using basalt::server::schema_table;
 using basalt::server::storage_engine;
 
 // The declaration macros set no visibility.
@@ -114,6 +118,21 @@ maria_declare_plugin(rocksdb)
   0x0001,
   g_status_variables,
   g_system_variables,
+  "0.1",
+  MariaDB_PLUGIN_MATURITY_GAMMA,
+},
+{
+  MYSQL_INFORMATION_SCHEMA_PLUGIN,
+  &schema_table,
+  "ROCKSDB_SETTINGS",
+  "The Basalt developers",
+  "What the engine's settings have come to, and why",
+  PLUGIN_LICENSE_GPL,
+  init_settings_table,
+  nullptr,
+  0x0001,
+  nullptr,
+  nullptr,
   "0.1",
   MariaDB_PLUGIN_MATURITY_GAMMA,
 }
