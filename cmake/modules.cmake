@@ -5,12 +5,15 @@
 #   NAME_link_check    the same objects, linked whole against only the declared dependencies: an
 #                      undeclared one fails the build
 #   NAME_test          src/NAME/*_test.cc, run by ctest
+#   NAME_bench         src/NAME/*_bench.cc; ctest only tries that it runs
 # tools/check_layers.py checks the same rules for headers.
 function(basalt_module name)
   cmake_parse_arguments(arg "" "" "DEPENDS;FOREIGN" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS src/${name}/*.cc src/${name}/internal/*.cc)
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  set(benches ${sources})
+  list(FILTER benches INCLUDE REGEX "_bench\\.cc$")
   list(FILTER sources EXCLUDE REGEX "_(test|bench|fuzz)\\.cc$")
   if(NOT sources)
     return()
@@ -40,5 +43,13 @@ function(basalt_module name)
     target_compile_options(${name}_test PRIVATE ${BASALT_WARNINGS})
     target_link_libraries(${name}_test PRIVATE basalt_${name} GTest::gtest_main)
     add_test(NAME ${name} COMMAND ${name}_test)
+  endif()
+
+  if(benches AND BASALT_FLAVOUR MATCHES "^(release|dev)$")
+    add_executable(${name}_bench ${benches})
+    target_compile_options(${name}_bench PRIVATE ${BASALT_WARNINGS})
+    target_link_libraries(${name}_bench PRIVATE basalt_${name} GTest::gtest
+      benchmark::benchmark_main)
+    add_test(NAME ${name}_bench_smoke COMMAND ${name}_bench --benchmark_min_time=0.001)
   endif()
 endfunction()

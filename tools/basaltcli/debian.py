@@ -11,8 +11,9 @@ from basaltcli import process, ui
 from basaltcli.errors import BasaltError
 
 BUILD_PACKAGES = (
-    "ca-certificates", "cmake", "dpkg-dev", "g++", "libgtest-dev", "liblz4-dev",
-    "libxxhash-dev", "libzstd-dev", "ninja-build", "python3-pymysql", "xz-utils", "zlib1g-dev")
+    "ca-certificates", "cmake", "dpkg-dev", "g++", "libbenchmark-dev", "libgtest-dev",
+    "liblz4-dev", "libxxhash-dev", "libzstd-dev", "ninja-build", "python3-pymysql", "xz-utils",
+    "zlib1g-dev")
 # Shared libraries of mariadbd, its clients, its stock engine and mariadb-backup, and what
 # mariadb-install-db and mariadb-test-run.pl call.
 SERVER_PACKAGES = (
