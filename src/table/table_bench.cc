@@ -24,7 +24,7 @@ namespace {
 using basalt::test::must;
 using Kind = codec::ColumnKind;
 
-constexpr std::int32_t kRows = 50'000;
+constexpr std::int32_t kRows = 20'000;
 constexpr std::int32_t kRowsOfTransaction = 100;
 constexpr std::size_t kPrimary = 0;
 constexpr std::size_t kByK = 1;
