@@ -115,7 +115,7 @@ def page(run: Run, studies: Sequence[Study], data_file: str) -> str:
 def _write(path: Path, text: str) -> None:
     """A reader sees all of it or what was there before."""
     unfinished = path.with_name(path.name + ".unfinished")
-    unfinished.write_text(text)
+    unfinished.write_text(text.rstrip("\n") + "\n")
     unfinished.replace(path)
 
 
