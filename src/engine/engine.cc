@@ -92,7 +92,7 @@ Result<std::shared_ptr<table::Table>> Engine::open_table(
   auto opened = std::make_shared<table::Table>(definition, layout, shared.state);
   if (!shared.counters_loaded) {
     BASALT_TRY(table::load_counters(*database_, *opened, auto_increment));
-    BASALT_TRY(table::load_greatest_key(*database_, *transactions_, *opened));
+    table::load_greatest_key(*database_, *transactions_, *opened);
     shared.counters_loaded = true;
   }
   return opened;

@@ -92,15 +92,14 @@ Status load_counters(kv::Database& database, const Table& table,
   return Status::ok();
 }
 
-Status load_greatest_key(kv::Database& database, const txn::TransactionManager& transactions,
-                         const Table& table) {
-  if (!table.has_integer_key() || !transactions.prepared_names().empty()) return Status::ok();
+void load_greatest_key(kv::Database& database, const txn::TransactionManager& transactions,
+                       const Table& table) {
+  if (!table.has_integer_key() || !transactions.prepared_names().empty()) return;
   kv::Iterator iterator = database.new_iterator(table.family(0), {}, table.whole_range(0));
   iterator.seek_to_last();
-  BASALT_TRY(iterator.status());
+  if (!iterator.status().is_ok()) return;
   table.state().greatest_key.load(
       iterator.is_valid() ? table.ordinal(iterator.key()).value_or(UINT64_MAX) : 0);
-  return Status::ok();
 }
 
 }  // namespace basalt::table

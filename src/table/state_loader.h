@@ -21,9 +21,10 @@ Status load_counters(kv::Database& database, const Table& table,
                      const AutoIncrementSource& auto_increment);
 
 // Sets the bound of the table's primary keys, when it is opened for the first time since the engine
-// started. Not while there are prepared transactions: rows of theirs are perhaps not seen yet.
-Status load_greatest_key(kv::Database& database, const txn::TransactionManager& transactions,
-                         const Table& table);
+// started. Not while there are prepared transactions: rows of theirs are perhaps not seen yet; nor
+// where the last row cannot be read: what is sound of a damaged table must be found.
+void load_greatest_key(kv::Database& database, const txn::TransactionManager& transactions,
+                       const Table& table);
 
 // The value of an integer or floating-point column of a record, as AUTO_INCREMENT counts it:
 // negative values are 0.

@@ -75,7 +75,7 @@ class Store {
     table_ = std::make_unique<Table>(definition, make_layout(),
                                      std::make_shared<TableState>(catalog_, definition->id));
     must(load_counters(*database_, *table_, {}));
-    must(load_greatest_key(*database_, transactions_, *table_));
+    load_greatest_key(*database_, transactions_, *table_);
     writer_ = std::make_unique<RowWriter>(*table_);
     transaction_ = transactions_.make_transaction(nullptr);
     for (std::int32_t id = 1; id <= kRows; ++id) insert(id);
