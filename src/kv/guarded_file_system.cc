@@ -198,12 +198,11 @@ class GuardedFile final : public rdb::FSWritableFileOwnerWrapper {
     if (status.ok()) status = layout_->Write(begin, zeros, rdb::IOOptions(), nullptr);
     // Without it the log is as good, and no error that matters stays unseen: records come next.
     status.PermitUncheckedError();
-    is_laid_out_ = true;
     files_.health_->note_written(zeros.size());
   }
 
   void cut_layout() {
-    if (!std::exchange(is_laid_out_, false)) return;
+    if (layout_ == nullptr) return;
     layout_.reset();
     FSWritableFileOwnerWrapper::Truncate(size_, rdb::IOOptions(), nullptr).PermitUncheckedError();
   }
@@ -221,8 +220,7 @@ class GuardedFile final : public rdb::FSWritableFileOwnerWrapper {
   std::uint64_t size_;
   // Up to here it has been laid out, or was not worth it.
   std::uint64_t layout_end_;
-  bool is_laid_out_ = false;
-  std::unique_ptr<rdb::FSRandomRWFile> layout_;
+  std::unique_ptr<rdb::FSRandomRWFile> layout_;  // once zeros have been written
   std::atomic<std::uint32_t> syncs_{0};
   std::uint32_t syncs_before_ = 0;  // layout_end_ was chosen
 };

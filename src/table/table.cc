@@ -5,7 +5,7 @@
 namespace basalt::table {
 namespace {
 
-bool is_one_integer(const codec::IndexLayout& index, const codec::TableLayout& layout) {
+bool is_one_integer(const catalog::IndexDefinition& index, const codec::TableLayout& layout) {
   if (index.parts.size() != 1) return false;
   const codec::ColumnKind kind = layout.columns[index.parts[0].column].kind;
   return kind == codec::ColumnKind::kSignedInteger || kind == codec::ColumnKind::kUnsignedInteger;
@@ -31,8 +31,7 @@ Table::Table(catalog::TablePointer definition, codec::TableLayout layout,
       layout_(std::move(layout)),
       state_(std::move(state)),
       primary_(layout_, make_index_layout(definition_->indexes.front(), layout_)),
-      has_integer_key_(
-          is_one_integer(make_index_layout(definition_->indexes.front(), layout_), layout_)) {
+      has_integer_key_(is_one_integer(definition_->indexes.front(), layout_)) {
   const codec::IndexLayout primary = make_index_layout(definition_->indexes.front(), layout_);
   for (std::size_t i = 1; i < definition_->indexes.size(); ++i) {
     secondaries_.emplace_back(layout_, make_index_layout(definition_->indexes[i], layout_),
