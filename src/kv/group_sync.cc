@@ -1,6 +1,13 @@
 #include "kv/group_sync.h"
 
+#include <algorithm>
+
 namespace basalt::kv {
+namespace {
+
+constexpr std::chrono::milliseconds kPatienceMax(1);
+
+}  // namespace
 
 Status GroupSync::sync() {
   std::unique_lock guard(mutex_);
@@ -8,6 +15,7 @@ Status GroupSync::sync() {
   while (finished_ < wanted) {
     if (!is_running_) return run(guard);
     ++waiting_;
+    if (waiting_ + 1 == expected_) gathered_.notify_one();
     ended_[wanted % 2].wait(guard);
     --waiting_;
   }
@@ -17,10 +25,16 @@ Status GroupSync::sync() {
 
 Status GroupSync::run(std::unique_lock<std::mutex>& guard) {
   is_running_ = true;
+  gather(guard);
   const std::uint64_t number = ++started_;
+  before_last_group_ = last_group_;
+  last_group_ = waiting_ + 1;
   guard.unlock();
+  const auto begin = std::chrono::steady_clock::now();
   Status status = sync_once_();
+  const auto end = std::chrono::steady_clock::now();
   guard.lock();
+  last_duration_ = end - begin;
   is_running_ = false;
   finished_ = number;
   finished_count_.store(number, std::memory_order_relaxed);
@@ -33,6 +47,15 @@ Status GroupSync::run(std::unique_lock<std::mutex>& guard) {
   ended_[number % 2].notify_all();
   ended_[(number + 1) % 2].notify_one();
   return status;
+}
+
+void GroupSync::gather(std::unique_lock<std::mutex>& guard) {
+  expected_ = (before_last_group_ + last_group_) * 4 / 5;
+  if (expected_ > waiting_ + 1) {
+    const auto patience = std::min<std::chrono::nanoseconds>(last_duration_ / 4, kPatienceMax);
+    gathered_.wait_for(guard, patience, [this] { return waiting_ + 1 >= expected_; });
+  }
+  expected_ = 0;
 }
 
 }  // namespace basalt::kv

@@ -1,6 +1,7 @@
 #include "kv/group_sync.h"
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -94,6 +95,23 @@ TEST(GroupSync, AllWhoWaitedForAFailedSyncLearnOfIt) {
   EXPECT_EQ(group.count(), 2u) << "one failure for all";
   gate.allow(10);
   EXPECT_TRUE(succeeds(group.sync())) << "later calls depend on later syncs";
+}
+
+// Two that begin again as soon as their sync has ended: without a moment's wait one is always just
+// too late for the sync of the other.
+TEST(GroupSync, WhoIsToSyncWaitsAMomentForThoseWhoSyncedBefore) {
+  constexpr int kRounds = 100;
+  GroupSync group([] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    return Status::ok();
+  });
+  const auto sync_often = [&] {
+    for (int i = 0; i < kRounds; ++i) EXPECT_TRUE(succeeds(group.sync()));
+  };
+  std::thread other(sync_often);
+  sync_often();
+  other.join();
+  EXPECT_LT(group.count(), 2 * kRounds * 9 / 10);
 }
 
 TEST(GroupSync, WhatWasWrittenBeforeACallIsInTheSyncItWaitsFor) {
