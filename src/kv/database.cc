@@ -13,6 +13,7 @@
 #include "base/assert.h"
 #include "base/bytes.h"
 #include "base/log.h"
+#include "kv/block_cache.h"
 #include "kv/directory_check.h"
 #include "kv/guarded_file_system.h"
 #include "kv/health_listener.h"
@@ -171,8 +172,13 @@ Database::Database(const Machine& machine, const DatabaseOptions& given,
 Result<std::unique_ptr<Database>> Database::open(const DatabaseOptions& options,
                                                  std::shared_ptr<rdb::FileSystem> files) {
   std::unique_ptr<Database> database(
-      new Database(this_machine(), options, std::move(files)));
+      new Database(this_machine(options.directory), options, std::move(files)));
   BASALT_TRY(check_directory(database->options_));
+  if (options.direct_io == DirectIo::kOn && !database->machine_.has_direct_io) {
+    return Status(ErrorCode::kInvalidArgument,
+                  "the file system of '" + options.directory +
+                      "' has no direct I/O; let rocksdb_direct_io be AUTO or OFF");
+  }
   BASALT_TRY(database->heed_logs());
   BASALT_TRY(database->open_families());
   database->health_->measure_space();
@@ -207,20 +213,31 @@ Status Database::heed_logs() {
 }
 
 Status Database::open_families() {
-  rdb::DBOptions db_options = make_db_options(options_);
+  const std::shared_ptr<BlockCache> cache = make_block_cache(options_);
+  rdb::DBOptions db_options = make_db_options(options_, cache);
   db_options.env = env_.get();
   db_options.listeners.push_back(make_health_listener(health_));
   std::vector<rdb::ColumnFamilyDescriptor> descriptors;
   descriptors.emplace_back(rdb::kDefaultColumnFamilyName,
-                           make_table_family_options(options_, key_parts_));
+                           make_table_family_options(options_, cache, key_parts_));
   descriptors.emplace_back(std::string(kSystemFamilyName), make_system_family_options(options_));
 
   rdb::TransactionDBOptions transaction_options;
   // Row locks are ours (lock/); RocksDB's own would only cost.
   transaction_options.skip_concurrency_control = true;
   transaction_options.write_policy = rdb::TxnDBWritePolicy::WRITE_COMMITTED;
-  return from_rocksdb(rdb::TransactionDB::Open(db_options, transaction_options,
-                                               options_.directory, descriptors, &families_, &db_));
+  BASALT_TRY(from_rocksdb(rdb::TransactionDB::Open(db_options, transaction_options,
+                                                   options_.directory, descriptors, &families_,
+                                                   &db_)));
+  rdb::TablePropertiesCollection files;
+  if (db_->GetPropertiesOfAllTables(family_handle(kDefaultFamily), &files).ok()) {
+    std::uint64_t bytes = 0;
+    for (const auto& [name, properties] : files) {
+      bytes += properties->raw_key_size + properties->raw_value_size;
+    }
+    cache->begin_with(bytes);
+  }
+  return Status::ok();
 }
 
 Database::~Database() {

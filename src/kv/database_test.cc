@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/test_support.h"
+#include "kv/directory_check.h"
 #include "kv/test_directory.h"
 
 // Goal: what the header promises of opening, writing, snapshots, sizes and errors.
@@ -331,6 +332,50 @@ TEST_F(DatabaseTest, ADirectoryThatCannotBeMadeIsAnErrorWithItsPath) {
   EXPECT_TRUE(fails_with(ErrorCode::kIoError, opened));
   EXPECT_NE(opened.status().message().find(directory_ / "file"), std::string::npos)
       << opened.status().message();
+}
+
+// More rows than the cache has room for, read past the page cache where the file system can.
+TEST_F(DatabaseTest, WhatIsReadPastThePageCacheThroughASmallCacheIsWhatWasWritten) {
+  constexpr int kRows = 21'000;
+  DatabaseOptions options = small_options(directory_ / "large");
+  options.direct_io = has_direct_io(directory_.path()) ? DirectIo::kOn : DirectIo::kOff;
+  options.block_cache_bytes = 1 << 20;
+  options.memtables_total_bytes = 1 << 20;
+  const auto value = [](int row, int round) {
+    return numbered("value", round) + noise(row % 7, 60) + std::string(200, 'x') +
+           numbered("row", row);
+  };
+  std::unique_ptr<Database> database = must(Database::open(options));
+  for (int round = 0; round < 3; ++round) {
+    for (int row = 0; row < kRows; row += 100) {
+      WriteBatch batch;
+      for (int i = row; i < row + 100; ++i) {
+        if (round == 0 || i % 3 == round) {
+          batch.put(kDefaultFamily, numbered("key", i), value(i, round));
+        }
+      }
+      ASSERT_TRUE(succeeds(database->write(batch, Durability::kBuffered)));
+    }
+    ASSERT_TRUE(succeeds(database->flush()));
+  }
+  ASSERT_TRUE(succeeds(database->compact(kDefaultFamily, {})));
+  for (int opening = 0; opening < 2; ++opening) {
+    {
+      Iterator scan = database->new_iterator(kDefaultFamily, {}, {});
+      int row = 0;
+      for (scan.seek_to_first(); scan.is_valid(); scan.next(), ++row) {
+        ASSERT_EQ(scan.value(), value(row, row % 3));
+      }
+      ASSERT_TRUE(succeeds(scan.status()));
+      EXPECT_EQ(row, kRows);
+    }
+    for (int i = 0; i < 5'000; ++i) {
+      const int any = static_cast<int>(std::int64_t{i} * 7919 % kRows);
+      ASSERT_EQ(value_of(*database, kDefaultFamily, numbered("key", any)), value(any, any % 3));
+    }
+    database.reset();
+    database = must(Database::open(options));
+  }
 }
 
 TEST_F(DatabaseTest, ADamagedBlockIsCorruptionAndNamesItsFile) {

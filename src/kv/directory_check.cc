@@ -1,6 +1,8 @@
 #include "kv/directory_check.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -26,6 +28,23 @@ std::string file_with_data(const std::string& directory) {
 }
 
 }  // namespace
+
+bool has_direct_io(const std::string& directory) {
+  constexpr std::size_t kPageBytes = 4096;
+  fs::path existing = directory;
+  std::error_code error;
+  while (existing.has_relative_path() && !fs::is_directory(existing, error)) {
+    existing = existing.parent_path();
+  }
+  std::string name = (existing / "direct_io.XXXXXX").string();
+  const int file = mkostemp(name.data(), O_CLOEXEC | O_DIRECT);
+  if (file < 0) return false;
+  unlink(name.c_str());
+  alignas(kPageBytes) static const char page[kPageBytes] = {};
+  const bool has_written = pwrite(file, page, kPageBytes, 0) == ssize_t{kPageBytes};
+  ::close(file);
+  return has_written;
+}
 
 Status check_directory(const DatabaseOptions& options) {
   const std::string& directory = options.directory;

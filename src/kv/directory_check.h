@@ -1,4 +1,6 @@
 #pragma once
+#include <string>
+
 #include "base/status.h"
 #include "kv/options.h"
 
@@ -7,5 +9,9 @@ namespace basalt::kv {
 // Whether a database may be opened in options.directory, or made if there is none. RocksDB would
 // make a new one where it does not find the file CURRENT, and remove the files of the old one.
 Status check_directory(const DatabaseOptions& options);
+
+// Whether files in the directory, or where it is to be made, can be read and written past the page
+// cache.
+bool has_direct_io(const std::string& directory);
 
 }  // namespace basalt::kv

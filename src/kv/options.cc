@@ -8,6 +8,8 @@
 #include <thread>
 #include <utility>
 
+#include "kv/directory_check.h"
+
 namespace basalt::kv {
 namespace {
 
@@ -53,13 +55,15 @@ std::uint64_t control_group_limit() {
   return limit;
 }
 
-// Half of what the server and memtables leave holds uncompressed blocks. The other half is page
-// cache, which keeps compressed ones and so more rows per byte; but to read a block from there
-// costs more than the search for a row. A whole machine is perhaps shared with other caches.
-std::uint64_t default_cache_bytes(const Machine& machine, std::uint64_t memtable_bytes) {
-  const std::uint64_t others = std::max(machine.memory_bytes / 8, kServerMin) + memtable_bytes;
+// What the server and memtables leave, but for a quarter, which compactions, connections and pages
+// of logs take. Where tables are in the page cache, too, that gets half. A whole machine is perhaps
+// shared with other caches.
+std::uint64_t default_cache_bytes(const Machine& machine, const DatabaseOptions& options) {
+  const std::uint64_t others =
+      std::max(machine.memory_bytes / 8, kServerMin) + options.memtables_total_bytes;
   if (machine.memory_bytes <= others) return kCacheMin;
-  std::uint64_t bytes = (machine.memory_bytes - others) / 2;
+  const std::uint64_t left = machine.memory_bytes - others;
+  std::uint64_t bytes = options.direct_io == DirectIo::kOn ? left / 4 * 3 : left / 2;
   if (!machine.is_memory_ours) bytes = std::min(bytes, machine.memory_bytes / 4);
   return std::max(bytes, kCacheMin);
 }
@@ -70,15 +74,17 @@ std::uint64_t available_memory_bytes() {
   return std::min(machine_memory_bytes(), control_group_limit());
 }
 
-Machine this_machine() {
+Machine this_machine(const std::string& directory) {
   const std::uint64_t memory = available_memory_bytes();
   return {.memory_bytes = memory,
           .is_memory_ours = memory < machine_memory_bytes(),
+          .has_direct_io = has_direct_io(directory),
           .cores = static_cast<int>(std::thread::hardware_concurrency())};
 }
 
 DatabaseOptions with_machine_defaults(DatabaseOptions options) {
-  return with_defaults_for(this_machine(), std::move(options));
+  const Machine machine = this_machine(options.directory);
+  return with_defaults_for(machine, std::move(options));
 }
 
 DatabaseOptions with_defaults_for(const Machine& machine, DatabaseOptions options) {
@@ -91,8 +97,12 @@ DatabaseOptions with_defaults_for(const Machine& machine, DatabaseOptions option
   if (options.memtables_total_bytes == 0) {
     options.memtables_total_bytes = 4 * options.memtable_bytes;
   }
+  if (options.direct_io == DirectIo::kChosen) {
+    const bool is_on = machine.is_memory_ours && machine.has_direct_io;
+    options.direct_io = is_on ? DirectIo::kOn : DirectIo::kOff;
+  }
   if (options.block_cache_bytes == 0) {
-    options.block_cache_bytes = default_cache_bytes(machine, options.memtables_total_bytes);
+    options.block_cache_bytes = default_cache_bytes(machine, options);
   }
   if (options.max_total_wal_bytes == 0) {
     options.max_total_wal_bytes = std::max(4 * options.memtables_total_bytes, 64 * kMiB);
@@ -124,9 +134,17 @@ std::vector<Setting> explain(const Machine& machine, const DatabaseOptions& give
     const bool is_given = of_given != 0;
     settings.push_back({name, of_used, is_given, is_given ? "" : std::move(rule)});
   };
+  const bool is_direct = used.direct_io == DirectIo::kOn;
+  settings.push_back(
+      {"rocksdb_direct_io", is_direct, given.direct_io != DirectIo::kChosen,
+       given.direct_io != DirectIo::kChosen ? ""
+       : !machine.is_memory_ours ? "no limit says how much memory is this server's: what others "
+                                   "leave keeps pages of tables"
+       : machine.has_direct_io   ? "the memory is limited, and one cache uses it best"
+                                 : "the file system has none"});
   add("rocksdb_block_cache_size", given.block_cache_bytes, used.block_cache_bytes,
-      std::string("half of the memory that the server, an eighth but at least 96 MiB, and the "
-                  "memtables leave") +
+      std::string(is_direct ? "three quarters" : "half") +
+          " of the memory that the server, an eighth but at least 96 MiB, and the memtables leave" +
           (machine.is_memory_ours ? "" : "; no more than a quarter, as no limit says that the "
                                          "memory is for this server alone"));
   add("rocksdb_write_buffer_size", given.memtable_bytes, used.memtable_bytes,

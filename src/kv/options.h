@@ -8,6 +8,15 @@ namespace basalt::kv {
 // A data block of a file before it is compressed: as much, or a little less than one more entry.
 inline constexpr std::uint64_t kBlockBytes = 8 * 1024;
 
+// Whether tables are read and written past the system's page cache. Their blocks have one cache
+// then, ours, which keeps compressed ones without their neighbours; and no reclaim of pages takes
+// time from queries.
+enum class DirectIo : std::uint8_t {
+  kChosen,  // yes where a limit says how much memory is this process's, if the file system can
+  kOff,
+  kOn,
+};
+
 // How to open a database. Every size is in bytes. Zero means "choose by the machine".
 struct DatabaseOptions {
   std::string directory;
@@ -17,7 +26,7 @@ struct DatabaseOptions {
   std::uint64_t max_total_wal_bytes = 0;
   std::uint64_t batch_bytes_max = 0;  // changes of one transaction, which are in memory
   int background_jobs = 0;
-  bool direct_io_for_compaction = false;
+  DirectIo direct_io = DirectIo::kChosen;
   bool create_if_missing = true;
   // Kept free on the device, see kv/health.h.
   std::uint64_t reserved_disk_bytes = 0;
@@ -34,13 +43,15 @@ struct Machine {
   std::uint64_t memory_bytes = 0;
   // Whether the memory is this process's own by a limit, not the machine's.
   bool is_memory_ours = false;
+  // Whether the database's files can be read and written past the page cache.
+  bool has_direct_io = false;
   int cores = 0;
 };
 // The same for a machine that is not this one.
 DatabaseOptions with_defaults_for(const Machine& machine, DatabaseOptions options);
 
-// This machine, as far as this process may use it.
-Machine this_machine();
+// This machine, as far as this process may use it, for a database in `directory`.
+Machine this_machine(const std::string& directory);
 
 // What a setting has come to, for people.
 struct Setting {

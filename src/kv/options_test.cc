@@ -47,6 +47,20 @@ TEST(MachineDefaults, BlocksTakeHalfOfWhatServerAndMemtablesLeave) {
   EXPECT_EQ(blocks(100 * kMiB), 8 * kMiB) << "too little for anything";
 }
 
+TEST(MachineDefaults, BlocksTakeMostOfThatWhereThereIsNoPageCacheBesides) {
+  const auto chosen = [](Machine machine) {
+    machine.memory_bytes = 1024 * kMiB;
+    machine.cores = 2;
+    return with_defaults_for(machine, {});
+  };
+  const DatabaseOptions options = chosen({.is_memory_ours = true, .has_direct_io = true});
+  EXPECT_EQ(options.direct_io, DirectIo::kOn);
+  EXPECT_EQ(options.block_cache_bytes, 576 * kMiB);
+  EXPECT_EQ(chosen({.is_memory_ours = true, .has_direct_io = false}).direct_io, DirectIo::kOff);
+  EXPECT_EQ(chosen({.is_memory_ours = false, .has_direct_io = true}).direct_io, DirectIo::kOff)
+      << "what others leave of the machine's memory keeps pages";
+}
+
 TEST(MachineDefaults, BlocksTakeAQuarterOfAMachineThatIsPerhapsShared) {
   const Machine machine{.memory_bytes = 24 * 1024 * kMiB, .is_memory_ours = false, .cores = 2};
   EXPECT_EQ(with_defaults_for(machine, {}).block_cache_bytes, 6 * 1024 * kMiB);
@@ -67,7 +81,7 @@ TEST(MachineDefaults, WhatIsSetStays) {
   options.memtables_total_bytes = 3;
   options.max_total_wal_bytes = 4;
   options.background_jobs = 5;
-  options.direct_io_for_compaction = true;
+  options.direct_io = DirectIo::kOn;
   options.create_if_missing = false;
   options = with_machine_defaults(options);
   EXPECT_EQ(options.directory, "/somewhere");
@@ -76,7 +90,7 @@ TEST(MachineDefaults, WhatIsSetStays) {
   EXPECT_EQ(options.memtables_total_bytes, 3u);
   EXPECT_EQ(options.max_total_wal_bytes, 4u);
   EXPECT_EQ(options.background_jobs, 5);
-  EXPECT_TRUE(options.direct_io_for_compaction);
+  EXPECT_EQ(options.direct_io, DirectIo::kOn);
   EXPECT_FALSE(options.create_if_missing);
 }
 
@@ -98,6 +112,8 @@ TEST(MachineDefaults, EverySettingIsExplainedAsItIsUsed) {
   EXPECT_EQ(settings["memory"].value, 1024 * kMiB);
   EXPECT_NE(settings["memory"].reason.find("control group"), std::string::npos);
   EXPECT_EQ(settings["cores"].value, 2u);
+  EXPECT_EQ(settings["rocksdb_direct_io"].value, 0u);
+  EXPECT_NE(settings["rocksdb_direct_io"].reason.find("file system"), std::string::npos);
   EXPECT_EQ(settings["rocksdb_block_cache_size"].value, used.block_cache_bytes);
   EXPECT_EQ(settings["rocksdb_max_total_wal_size"].value, used.max_total_wal_bytes);
   EXPECT_EQ(settings["rocksdb_max_background_jobs"].value, 3u);

@@ -2,34 +2,20 @@
 
 #include <rocksdb/cache.h>
 #include <rocksdb/filter_policy.h>
-#include <rocksdb/memory_allocator.h>
 #include <rocksdb/table.h>
 #include <rocksdb/utilities/table_properties_collectors.h>
+#include <rocksdb/write_buffer_manager.h>
 
 #include <algorithm>
 #include <memory>
 #include <utility>
 
-#include "kv/block_memory.h"
+#include "kv/block_cache.h"
 
 namespace basalt::kv {
 namespace {
 
 constexpr std::uint64_t kMiB = 1024 * 1024;
-
-// Gives a cache's blocks memory apart from the heap.
-class BlockAllocator final : public rdb::MemoryAllocator {
- public:
-  const char* Name() const override { return "BlockMemory"; }
-  void* Allocate(std::size_t bytes) override { return memory_.allocate(bytes); }
-  void Deallocate(void* block) override { memory_.release(block); }
-  std::size_t UsableSize(void* block, std::size_t) const override {
-    return BlockMemory::size_of(block);
-  }
-
- private:
-  BlockMemory memory_;
-};
 
 rdb::BlockBasedTableOptions make_table_options() {
   rdb::BlockBasedTableOptions table;
@@ -57,7 +43,13 @@ rdb::BlockBasedTableOptions make_table_options() {
 
 }  // namespace
 
-rdb::DBOptions make_db_options(const DatabaseOptions& options) {
+// What memtables do not take of theirs is for blocks, too.
+std::shared_ptr<BlockCache> make_block_cache(const DatabaseOptions& options) {
+  return std::make_shared<BlockCache>(options.block_cache_bytes + options.memtables_total_bytes);
+}
+
+rdb::DBOptions make_db_options(const DatabaseOptions& options,
+                               const std::shared_ptr<rdb::Cache>& cache) {
   rdb::DBOptions db;
   db.create_if_missing = options.create_if_missing;
   db.create_missing_column_families = true;
@@ -67,7 +59,8 @@ rdb::DBOptions make_db_options(const DatabaseOptions& options) {
   // After an error an administrator decides when to go on: kv/health.h.
   db.max_bgerror_resume_count = 0;
   db.max_total_wal_size = options.max_total_wal_bytes;
-  db.db_write_buffer_size = options.memtables_total_bytes;
+  db.write_buffer_manager =
+      std::make_shared<rdb::WriteBufferManager>(options.memtables_total_bytes, cache);
   db.max_background_jobs = options.background_jobs;
   // Unlinking files and freeing memtables happens in the background, not in a query.
   db.avoid_unnecessary_blocking_io = true;
@@ -75,20 +68,24 @@ rdb::DBOptions make_db_options(const DatabaseOptions& options) {
   db.bytes_per_sync = kMiB;
   db.wal_bytes_per_sync = kMiB / 2;
   db.max_manifest_file_size = 4 * kMiB;
-  db.use_direct_io_for_flush_and_compaction = options.direct_io_for_compaction;
-  db.use_direct_io_for_compaction_reads = options.direct_io_for_compaction;
+  db.use_direct_reads = options.direct_io == DirectIo::kOn;
+  db.use_direct_io_for_flush_and_compaction = options.direct_io == DirectIo::kOn;
   db.keep_log_file_num = 4;
   db.max_log_file_size = 16 * kMiB;
   return db;
 }
 
 rdb::ColumnFamilyOptions make_table_family_options(const DatabaseOptions& options,
-                                                 std::shared_ptr<KeyPartsSlot> key_parts) {
+                                                   const std::shared_ptr<rdb::Cache>& cache,
+                                                   std::shared_ptr<KeyPartsSlot> key_parts) {
   rdb::ColumnFamilyOptions family;
   rdb::BlockBasedTableOptions table = make_table_options();
-  rdb::HyperClockCacheOptions cache(options.block_cache_bytes);
-  cache.memory_allocator = std::make_shared<BlockAllocator>();
-  table.block_cache = cache.MakeSharedCache();
+  table.block_cache = cache;
+  // What is written past the page cache would be in no memory otherwise.
+  if (options.direct_io == DirectIo::kOn) {
+    table.prepopulate_block_cache =
+        rdb::BlockBasedTableOptions::PrepopulateBlockCache::kFlushAndCompaction;
+  }
   family.table_factory.reset(rdb::NewBlockBasedTableFactory(table));
 
   family.write_buffer_size = options.memtable_bytes;
@@ -110,6 +107,9 @@ rdb::ColumnFamilyOptions make_table_family_options(const DatabaseOptions& option
   family.level0_file_num_compaction_trigger = 4;
   family.level0_slowdown_writes_trigger = 20;
   family.level0_stop_writes_trigger = 36;
+
+  // Blocks of files that are gone make room at once.
+  family.uncache_aggressiveness = 1000;
 
   family.compression = rdb::kLZ4Compression;
   family.bottommost_compression = rdb::kZSTD;

@@ -1,6 +1,7 @@
 #pragma once
 #include <memory>
 
+#include <rocksdb/cache.h>
 #include <rocksdb/options.h>
 
 #include "kv/index_collector.h"
@@ -9,11 +10,18 @@
 
 namespace basalt::kv {
 
+class BlockCache;
+
+std::shared_ptr<BlockCache> make_block_cache(const DatabaseOptions& options);
+
 // The RocksDB options that express ours. Each deviation from RocksDB's defaults gives its reason
 // where it is set.
-rdb::DBOptions make_db_options(const DatabaseOptions& options);
+// `cache`: what make_block_cache() has made; blocks and memtables share its memory.
+rdb::DBOptions make_db_options(const DatabaseOptions& options,
+                               const std::shared_ptr<rdb::Cache>& cache);
 rdb::ColumnFamilyOptions make_table_family_options(const DatabaseOptions& options,
-                                                 std::shared_ptr<KeyPartsSlot> key_parts);
+                                                   const std::shared_ptr<rdb::Cache>& cache,
+                                                   std::shared_ptr<KeyPartsSlot> key_parts);
 // The dictionary: tiny, read at start, written by DDL; and the binary log's position, which every
 // commit overwrites.
 rdb::ColumnFamilyOptions make_system_family_options(const DatabaseOptions& options);

@@ -12,7 +12,7 @@ namespace {
 // three or fewer: then the next full one stops them all, without warning.
 TEST(RocksDbOptions, EveryFamilySlowsWritersBeforeItStopsThem) {
   const DatabaseOptions options = with_machine_defaults({});
-  const auto tables = make_table_family_options(options, std::make_shared<KeyPartsSlot>());
+  const auto tables = make_table_family_options(options, nullptr, std::make_shared<KeyPartsSlot>());
   EXPECT_GT(tables.max_write_buffer_number, 3);
   const auto system = make_system_family_options(options);
   EXPECT_GT(system.max_write_buffer_number, 3);
@@ -23,7 +23,7 @@ TEST(RocksDbOptions, FilesAreSmallWhereMemoryIs) {
   const auto file_bytes = [](std::uint64_t memory_bytes) {
     const DatabaseOptions options =
         with_defaults_for({.memory_bytes = memory_bytes, .is_memory_ours = true, .cores = 2}, {});
-    return make_table_family_options(options, std::make_shared<KeyPartsSlot>())
+    return make_table_family_options(options, nullptr, std::make_shared<KeyPartsSlot>())
         .target_file_size_base;
   };
   EXPECT_EQ(file_bytes(128 << 20), 8u << 20);

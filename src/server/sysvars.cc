@@ -14,6 +14,7 @@ namespace {
 // Values the server keeps for the variables below.
 char* g_datadir = nullptr;
 unsigned long long g_block_cache_size = 0;
+unsigned long g_direct_io = 0;
 unsigned long long g_write_buffer_size = 0;
 unsigned long long g_max_total_wal_size = 0;
 int g_max_background_jobs = 0;
@@ -28,6 +29,11 @@ my_bool g_accept_log_damage = 0;
 unsigned long long g_reserved_disk_space = 0;
 
 constexpr unsigned long kFlushAtCommit = 1;
+
+// The values of rocksdb_direct_io, and what they mean.
+const char* g_direct_io_names[] = {"AUTO", "OFF", "ON", nullptr};
+constexpr kv::DirectIo kDirectIo[] = {kv::DirectIo::kChosen, kv::DirectIo::kOff, kv::DirectIo::kOn};
+TYPELIB g_direct_io_values = {3, "", g_direct_io_names, nullptr};
 
 void update_flush_log(THD*, st_mysql_sys_var*, void* target, const void* value) {
   *static_cast<unsigned long*>(target) = *static_cast<const unsigned long*>(value);
@@ -138,9 +144,13 @@ MYSQL_SYSVAR_STR(datadir, g_datadir, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
                  nullptr, nullptr, "./#rocksdb");
 MYSQL_SYSVAR_ULONGLONG(block_cache_size, g_block_cache_size,
                        PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
-                       "Memory for uncompressed blocks, in bytes. 0: an eighth of the memory "
-                       "that this process may use",
+                       "Memory for cached blocks, compressed ones and others, in bytes. 0: most of "
+                       "what the server and the memtables leave of a limited memory",
                        nullptr, nullptr, 0, 0, ULONGLONG_MAX, 1024);
+MYSQL_SYSVAR_ENUM(direct_io, g_direct_io, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
+                  "Whether files of tables are read and written past the page cache. AUTO: where "
+                  "this process's memory is limited, if the file system can",
+                  nullptr, nullptr, 0, &g_direct_io_values);
 MYSQL_SYSVAR_ULONGLONG(write_buffer_size, g_write_buffer_size,
                        PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
                        "Size of one memtable, in bytes. 0: chosen by the machine's memory",
@@ -216,6 +226,7 @@ st_mysql_sys_var* g_system_variables[] = {
     MYSQL_SYSVAR(reserved_disk_space),
     MYSQL_SYSVAR(datadir),
     MYSQL_SYSVAR(block_cache_size),
+    MYSQL_SYSVAR(direct_io),
     MYSQL_SYSVAR(write_buffer_size),
     MYSQL_SYSVAR(max_total_wal_size),
     MYSQL_SYSVAR(max_background_jobs),
@@ -235,6 +246,7 @@ engine::EngineOptions options_from_variables() {
   engine::EngineOptions options;
   options.database.directory = g_datadir;
   options.database.block_cache_bytes = g_block_cache_size;
+  options.database.direct_io = kDirectIo[g_direct_io];
   options.database.memtable_bytes = g_write_buffer_size;
   options.database.max_total_wal_bytes = g_max_total_wal_size;
   options.database.batch_bytes_max = THDVAR(nullptr, write_batch_max_bytes);

@@ -1,0 +1,272 @@
+#include "kv/block_cache.h"
+
+#include <rocksdb/cache.h>
+#include <rocksdb/memory_allocator.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "kv/block_memory.h"
+
+namespace basalt::kv {
+namespace {
+
+// While tiered, so many parts in kParts of the capacity are compressed blocks.
+constexpr std::size_t kCompressedParts = 3;
+constexpr std::size_t kParts = 4;
+// Uncompressed blocks have room while so much of theirs is free. Blocks that are used once take
+// theirs from it for that time, so that it is never full to the last byte.
+constexpr std::size_t kFreeShare = 32;
+
+// The form is chosen anew after about so many lookups.
+constexpr std::uint32_t kLookups = 32 * 1024;
+constexpr std::uint32_t kLookupsCounted = 256;  // by one group of threads, before all are added up
+// One miss in so many lookups is many, or next to none.
+constexpr std::uint32_t kMissesMany = 16;
+constexpr std::uint32_t kMissesFew = 256;
+// How much larger blocks are uncompressed, at most, when it is asked whether they would fit.
+constexpr std::size_t kExpansion = 3;
+
+// Capacities are changed if they are off by more than such a part.
+constexpr std::size_t kSteps = 256;
+// Memory that is lost between blocks in use is part of the capacity, beyond such a share of it. Up
+// to a half: each size of blocks needs some memory of its own.
+constexpr std::size_t kLossShare = 16;
+
+// A block as it is in its file; its bytes follow it in memory.
+struct CompressedBlock {
+  std::uint32_t bytes;
+  rdb::CompressionType type;
+  std::atomic<bool> was_used{false};
+
+  char* begin() { return reinterpret_cast<char*>(this + 1); }
+  rdb::Slice contents() { return {begin(), bytes}; }
+};
+
+void destroy(rdb::Cache::ObjectPtr block, rdb::MemoryAllocator* memory) {
+  static_cast<CompressedBlock*>(block)->~CompressedBlock();
+  memory->Deallocate(block);
+}
+
+const rdb::Cache::CacheItemHelper kCompressedHelper(rdb::CacheEntryRole::kDataBlock, destroy);
+
+// Of as many shards as RocksDB chooses, or of one, from which anything can be driven out at once.
+enum class Shards : std::uint8_t { kMany, kOne };
+
+std::shared_ptr<rdb::Cache> make_clock_cache(std::size_t capacity, Shards shards,
+                                             const std::shared_ptr<rdb::MemoryAllocator>& memory) {
+  rdb::HyperClockCacheOptions options(capacity);
+  if (shards == Shards::kOne) options.num_shard_bits = 0;
+  options.memory_allocator = memory;
+  return options.MakeSharedCache();
+}
+
+std::size_t compressed_capacity(std::size_t capacity) {
+  return capacity / kParts * kCompressedParts;
+}
+
+}  // namespace
+
+// Gives a cache's blocks memory apart from the heap.
+class BlockCache::Allocator final : public rdb::MemoryAllocator {
+ public:
+  const char* Name() const override { return "BlockMemory"; }
+  void* Allocate(std::size_t bytes) override { return memory_.allocate(bytes); }
+  void Deallocate(void* block) override { memory_.release(block); }
+  std::size_t UsableSize(void* block, std::size_t) const override {
+    return BlockMemory::size_of(block);
+  }
+  const BlockMemory& blocks() const { return memory_; }
+
+ private:
+  BlockMemory memory_;
+};
+
+BlockCache::BlockCache(std::size_t capacity)
+    : BlockCache(capacity, std::make_shared<Allocator>()) {}
+
+// The table of a cache is made for the capacity it has at first.
+BlockCache::BlockCache(std::size_t capacity, std::shared_ptr<Allocator> memory)
+    : CacheWrapper(make_clock_cache(capacity, Shards::kMany, memory), memory),
+      memory_(std::move(memory)),
+      compressed_(make_clock_cache(compressed_capacity(capacity), Shards::kOne, memory_)),
+      capacity_(capacity),
+      uncompressed_capacity_(capacity) {}
+
+BlockCache::~BlockCache() = default;
+
+rdb::Status BlockCache::Insert(const rdb::Slice& key, ObjectPtr object,
+                               const CacheItemHelper* helper, std::size_t charge, Handle** handle,
+                               Priority priority, const rdb::Slice& compressed,
+                               rdb::CompressionType type) {
+  if (helper->role != rdb::CacheEntryRole::kDataBlock) {
+    const rdb::Status status = target_->Insert(key, object, helper, charge, handle, priority);
+    if (object == nullptr && handle != nullptr && status.ok()) {
+      reserved_.fetch_add(target_->GetCharge(*handle), std::memory_order_relaxed);
+      share_capacity();
+    }
+    return status;
+  }
+  const bool was_read = handle != nullptr;
+  if (was_read) misses_.fetch_add(1, std::memory_order_relaxed);
+  share_capacity();
+  const bool is_kept_compressed = is_tiered() && !compressed.empty();
+  if (is_kept_compressed) keep_compressed(key, compressed, type, priority);
+  // What was written is perhaps not wanted, and drives nothing out.
+  const bool is_wanted = was_read && !is_kept_compressed;
+  if (is_wanted || has_room()) {
+    return target_->Insert(key, object, helper, charge, handle, priority);
+  }
+  if (was_read) {
+    *handle = target_->CreateStandalone(key, object, helper, charge, /*allow_uncharged=*/true);
+  } else {
+    helper->del_cb(object, memory_allocator());
+  }
+  return rdb::Status::OK();
+}
+
+rdb::Cache::Handle* BlockCache::Lookup(const rdb::Slice& key, const CacheItemHelper* helper,
+                                       CreateContext* context, Priority priority,
+                                       rdb::Statistics* statistics) {
+  Handle* const found = target_->Lookup(key, helper, context, priority, statistics);
+  if (helper == nullptr || helper->role != rdb::CacheEntryRole::kDataBlock) return found;
+  count_lookup(key);
+  if (found != nullptr || helper->create_cb == nullptr || !is_tiered()) return found;
+  return take_compressed(key, *helper, context, priority);
+}
+
+void BlockCache::StartAsyncLookup(AsyncLookupHandle& lookup) {
+  lookup.result_handle =
+      Lookup(lookup.key, lookup.helper, lookup.create_context, lookup.priority, lookup.stats);
+}
+
+bool BlockCache::Release(Handle* handle, bool erase_if_last_reference) {
+  if (erase_if_last_reference && target_->Value(handle) == nullptr) {
+    reserved_.fetch_sub(target_->GetCharge(handle), std::memory_order_relaxed);
+  }
+  return target_->Release(handle, erase_if_last_reference);
+}
+
+void BlockCache::Erase(const rdb::Slice& key) {
+  target_->Erase(key);
+  if (is_tiered()) compressed_->Erase(key);
+}
+
+void BlockCache::EraseUnRefEntries() {
+  target_->EraseUnRefEntries();
+  compressed_->EraseUnRefEntries();
+}
+
+void BlockCache::SetCapacity(std::size_t capacity) {
+  capacity_.store(capacity, std::memory_order_relaxed);
+  share_capacity();
+}
+
+std::size_t BlockCache::GetUsage() const { return target_->GetUsage() + compressed_->GetUsage(); }
+
+std::size_t BlockCache::held_bytes() const { return memory_->blocks().held_bytes(); }
+
+void BlockCache::begin_with(std::uint64_t entry_bytes) {
+  is_tiered_.store(entry_bytes > GetCapacity(), std::memory_order_relaxed);
+  share_capacity();
+}
+
+bool BlockCache::has_room() const {
+  const std::size_t capacity = uncompressed_capacity_.load(std::memory_order_relaxed);
+  return target_->GetUsage() + capacity / kFreeShare < capacity;
+}
+
+void BlockCache::keep_compressed(const rdb::Slice& key, const rdb::Slice& block,
+                                 rdb::CompressionType type, Priority priority) {
+  const std::size_t bytes = sizeof(CompressedBlock) + block.size();
+  void* const place = memory_->Allocate(bytes);
+  auto* const kept = new (place) CompressedBlock{static_cast<std::uint32_t>(block.size()), type};
+  std::memcpy(kept->begin(), block.data(), block.size());
+  const rdb::Status status = compressed_->Insert(key, kept, &kCompressedHelper,
+                                                 memory_->UsableSize(place, bytes), nullptr,
+                                                 priority);
+  if (!status.ok()) destroy(kept, memory_.get());
+}
+
+rdb::Cache::Handle* BlockCache::take_compressed(const rdb::Slice& key,
+                                                const CacheItemHelper& helper,
+                                                CreateContext* context, Priority priority) {
+  Handle* const handle = compressed_->BasicLookup(key, nullptr);
+  if (handle == nullptr) return nullptr;
+  auto& block = *static_cast<CompressedBlock*>(compressed_->Value(handle));
+  ObjectPtr object = nullptr;
+  std::size_t charge = 0;
+  const rdb::Status status =
+      helper.create_cb(block.contents(), block.type, rdb::CacheTier::kVolatileTier, context,
+                       memory_allocator(), &object, &charge);
+  const bool was_used = block.was_used.exchange(true, std::memory_order_relaxed);
+  compressed_->Release(handle);
+  // A block that cannot be decompressed is read from its file, which has the error to report.
+  if (!status.ok() || object == nullptr) return nullptr;
+  Handle* used = nullptr;
+  if ((was_used || has_room()) &&
+      target_->Insert(key, object, &helper, charge, &used, priority).ok()) {
+    return used;
+  }
+  return target_->CreateStandalone(key, object, &helper, charge, /*allow_uncharged=*/true);
+}
+
+// Nothing depends on the exact number: two threads may count as one.
+void BlockCache::count_lookup(const rdb::Slice& key) {
+  const std::size_t group = static_cast<unsigned char>(key[8] ^ key[9]) % counts_.size();
+  std::atomic<std::uint32_t>& lookups = counts_[group].lookups;
+  const std::uint32_t now = lookups.load(std::memory_order_relaxed) + 1;
+  lookups.store(now, std::memory_order_relaxed);
+  if (now % kLookupsCounted == 0) choose_form();
+}
+
+void BlockCache::choose_form() {
+  const std::unique_lock guard(mutex_, std::try_to_lock);
+  if (!guard.owns_lock()) return;
+  std::uint32_t lookups = 0;
+  for (const Count& count : counts_) lookups += count.lookups.load(std::memory_order_relaxed);
+  if (lookups < kLookups) return;
+  for (Count& count : counts_) count.lookups.store(0, std::memory_order_relaxed);
+  const std::uint32_t misses = misses_.exchange(0, std::memory_order_relaxed);
+  if (!is_tiered()) {
+    if (has_room() || misses < lookups / kMissesMany) return;
+    is_tiered_.store(true, std::memory_order_relaxed);
+    target_->EraseUnRefEntries();
+  } else {
+    const std::size_t uncompressed = target_->GetUsage() + kExpansion * compressed_->GetUsage();
+    if (uncompressed > GetCapacity() || misses > lookups / kMissesFew) return;
+    is_tiered_.store(false, std::memory_order_relaxed);
+    compressed_->EraseUnRefEntries();
+  }
+}
+
+void BlockCache::share_capacity() {
+  const std::size_t capacity = GetCapacity();
+  const BlockMemory& blocks = memory_->blocks();
+  const std::size_t used = blocks.used_bytes();
+  const std::size_t held = std::max(blocks.held_bytes(), used);
+  const std::size_t lost = held - used - std::min(held - used, capacity / kLossShare);
+  const std::size_t left = capacity - std::min(capacity / 2, lost);
+  const std::size_t reserved = std::min(left, reserved_.load(std::memory_order_relaxed));
+  const std::size_t compressed = is_tiered() ? compressed_capacity(left - reserved) : 0;
+  const std::size_t wanted = left - compressed;
+  const std::size_t now = uncompressed_capacity_.load(std::memory_order_relaxed);
+  if ((wanted < now ? now - wanted : wanted - now) <= capacity / kSteps) return;
+  const std::unique_lock guard(mutex_, std::try_to_lock);
+  if (!guard.owns_lock()) return;
+  uncompressed_capacity_.store(wanted, std::memory_order_relaxed);
+  compressed_->SetCapacity(compressed);
+  target_->SetCapacity(wanted);
+  // What is too much leaves a cache only as something as large comes in.
+  const std::size_t kept = compressed_->GetUsage();
+  if (kept > compressed) {
+    constexpr char kKey[16] = {};
+    compressed_->Release(compressed_->CreateStandalone(
+        {kKey, sizeof kKey}, nullptr, &rdb::kNoopCacheItemHelper, kept - compressed,
+        /*allow_uncharged=*/true));
+  }
+}
+
+}  // namespace basalt::kv
