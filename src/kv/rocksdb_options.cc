@@ -17,6 +17,12 @@ namespace {
 
 constexpr std::uint64_t kMiB = 1024 * 1024;
 
+// Entries in a row, how many of them must be removals for a file to be compacted early, and how
+// large their share in the whole file.
+constexpr std::size_t kDeletionWindow = 16384;
+constexpr std::size_t kDeletionTrigger = 12288;
+constexpr double kDeletionRatio = 0.75;
+
 rdb::BlockBasedTableOptions make_table_options() {
   rdb::BlockBasedTableOptions table;
   // Small blocks: a block decompressed for one row costs more than the row.
@@ -118,10 +124,12 @@ rdb::ColumnFamilyOptions make_table_family_options(const DatabaseOptions& option
   family.bottommost_compression_opts.max_dict_bytes = 16 * 1024;
   family.bottommost_compression_opts.zstd_max_train_bytes = 100 * 16 * 1024;
 
-  // Files in which half of a window of keys is deleted are compacted early, so that scans do
-  // not wade through tombstones.
+  // Files in which most of a window of keys is deleted are compacted early, so that scans do not
+  // wade through tombstones. Half is not most: where each change of an entry is a removal and an
+  // insertion, every file would be compacted at once, down to the last level.
   family.table_properties_collector_factories.push_back(
-      rdb::NewCompactOnDeletionCollectorFactory(16384, 8192, 0.5));
+      rdb::NewCompactOnDeletionCollectorFactory(kDeletionWindow, kDeletionTrigger,
+                                                kDeletionRatio));
   // What the optimizer is told, at no reads of its own.
   family.table_properties_collector_factories.push_back(
       make_index_collector_factory(std::move(key_parts)));
