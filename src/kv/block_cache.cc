@@ -173,6 +173,12 @@ void BlockCache::begin_with(std::uint64_t entry_bytes) {
   share_capacity();
 }
 
+bool BlockCache::is_full() const {
+  if (!is_tiered()) return !has_room();
+  const std::size_t capacity = compressed_->GetCapacity();
+  return compressed_->GetUsage() + capacity / kFreeShare >= capacity;
+}
+
 bool BlockCache::has_room() const {
   const std::size_t capacity = uncompressed_capacity_.load(std::memory_order_relaxed);
   return target_->GetUsage() + capacity / kFreeShare < capacity;

@@ -61,6 +61,8 @@ class BlockCache final : public rdb::CacheWrapper {
 
   // Before anything is in the cache: chooses its form by the bytes of all entries, uncompressed.
   void begin_with(std::uint64_t entry_bytes);
+  // Whether a data block that is read drives others out.
+  bool is_full() const;
   bool is_tiered() const { return is_tiered_.load(std::memory_order_relaxed); }
   // Bytes of compressed blocks.
   std::size_t compressed_usage() const { return compressed_->GetUsage(); }

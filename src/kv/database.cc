@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/log.h"
 #include "kv/block_cache.h"
+#include "kv/cache_loader.h"
 #include "kv/directory_check.h"
 #include "kv/guarded_file_system.h"
 #include "kv/health_listener.h"
@@ -232,16 +233,23 @@ Status Database::open_families() {
   rdb::TablePropertiesCollection files;
   if (db_->GetPropertiesOfAllTables(family_handle(kDefaultFamily), &files).ok()) {
     std::uint64_t bytes = 0;
+    std::uint64_t file_bytes = 0;
     for (const auto& [name, properties] : files) {
+      file_bytes += properties->data_size;
       bytes += properties->raw_key_size + properties->raw_value_size;
     }
     cache->begin_with(bytes);
+    if (options_.direct_io == DirectIo::kOn) {
+      loader_ = std::make_unique<CacheLoader>(*db_, *family_handle(kDefaultFamily), cache,
+                                              file_bytes);
+    }
   }
   return Status::ok();
 }
 
 Database::~Database() {
   if (db_ == nullptr) return;
+  loader_.reset();
   for (rdb::ColumnFamilyHandle* family : families_) {
     from_rocksdb(db_->DestroyColumnFamilyHandle(family)).ignore("the database closes anyway");
   }

@@ -203,6 +203,7 @@ struct IndexFiles {
   bool has_unknown = false;
 };
 
+class CacheLoader;
 class GuardedFileSystem;
 class KeyPartsSlot;
 
@@ -297,6 +298,7 @@ class Database {
   const std::shared_ptr<KeyPartsSlot> key_parts_;
   rdb::TransactionDB* db_ = nullptr;
   std::vector<rdb::ColumnFamilyHandle*> families_;
+  std::unique_ptr<CacheLoader> loader_;
   GroupSync log_sync_;
 };
 

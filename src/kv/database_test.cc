@@ -17,6 +17,7 @@ namespace basalt::kv {
 namespace {
 
 namespace fs = std::filesystem;
+using basalt::test::await;
 using basalt::test::fails_with;
 using basalt::test::must;
 using basalt::test::succeeds;
@@ -376,6 +377,29 @@ TEST_F(DatabaseTest, WhatIsReadPastThePageCacheThroughASmallCacheIsWhatWasWritte
     database.reset();
     database = must(Database::open(options));
   }
+}
+
+TEST_F(DatabaseTest, WhatFitsIsInTheCacheSoonAfterTheStartIfThereIsNoPageCache) {
+  if (!has_direct_io(directory_.path())) GTEST_SKIP() << "the file system has no direct I/O";
+  DatabaseOptions options = small_options(directory_ / "direct");
+  options.direct_io = DirectIo::kOn;
+  const auto cached_bytes = [](Database& database) {
+    return std::stoull(database.property(kDefaultFamily, "rocksdb.block-cache-usage"));
+  };
+  std::uint64_t all = 0;
+  {
+    const std::unique_ptr<Database> database = must(Database::open(options));
+    for (int row = 0; row < 4'000; ++row) {
+      WriteBatch batch;
+      batch.put(kDefaultFamily, numbered("key", row), noise(row, 500));
+      ASSERT_TRUE(succeeds(database->write(batch, Durability::kBuffered)));
+    }
+    ASSERT_TRUE(succeeds(database->flush()));
+    all = database->estimate(kDefaultFamily, {"key", "kez"}).bytes;
+    ASSERT_GT(all, 1u << 20);
+  }
+  const std::unique_ptr<Database> database = must(Database::open(options));
+  await([&] { return cached_bytes(*database) > all * 9 / 10; });
 }
 
 TEST_F(DatabaseTest, ADamagedBlockIsCorruptionAndNamesItsFile) {

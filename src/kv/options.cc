@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kMiB = 1024 * 1024;
 // What a server with a few connections takes beside its engines' caches.
-constexpr std::uint64_t kServerMin = 96 * kMiB;
+constexpr std::uint64_t kServerMin = 128 * kMiB;
 constexpr std::uint64_t kCacheMin = 8 * kMiB;
 constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
 
@@ -144,7 +144,8 @@ std::vector<Setting> explain(const Machine& machine, const DatabaseOptions& give
                                  : "the file system has none"});
   add("rocksdb_block_cache_size", given.block_cache_bytes, used.block_cache_bytes,
       std::string(is_direct ? "three quarters" : "half") +
-          " of the memory that the server, an eighth but at least 96 MiB, and the memtables leave" +
+          " of the memory that the server, an eighth but at least 128 MiB, and the memtables "
+          "leave" +
           (machine.is_memory_ours ? "" : "; no more than a quarter, as no limit says that the "
                                          "memory is for this server alone"));
   add("rocksdb_write_buffer_size", given.memtable_bytes, used.memtable_bytes,

@@ -42,7 +42,7 @@ TEST(MachineDefaults, BlocksTakeHalfOfWhatServerAndMemtablesLeave) {
     return with_defaults_for({.memory_bytes = memory, .is_memory_ours = true, .cores = 2}, {})
         .block_cache_bytes;
   };
-  EXPECT_EQ(blocks(384 * kMiB), 120 * kMiB) << "96 MiB for the server, 48 for memtables";
+  EXPECT_EQ(blocks(384 * kMiB), 104 * kMiB) << "128 MiB for the server, 48 for memtables";
   EXPECT_EQ(blocks(1024 * kMiB), 384 * kMiB) << "an eighth for the server, an eighth for memtables";
   EXPECT_EQ(blocks(100 * kMiB), 8 * kMiB) << "too little for anything";
 }
