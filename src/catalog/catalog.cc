@@ -77,6 +77,11 @@ Status exists_already(std::string_view name) {
   return Status(ErrorCode::kTableExists, "table '" + std::string(name) + "' already exists");
 }
 
+Status changed_otherwise(std::string_view name) {
+  return Status(ErrorCode::kDefinitionMismatch,
+                "table '" + std::string(name) + "' has other changes than new indexes");
+}
+
 }  // namespace
 
 Status Catalog::load() {
@@ -283,6 +288,79 @@ Result<TablePointer> Catalog::truncate(std::string_view name) {
   forget_indexes(*old);
   remember_indexes(found->second);
   return TablePointer(found->second);
+}
+
+Result<TablePointer> Catalog::reserve_indexes(TableDefinition altered) {
+  const std::lock_guard guard(mutex_);
+  const auto found = tables_.find(altered.name);
+  if (found == tables_.end()) return not_found(altered.name);
+  const TableDefinition& table = *found->second;
+  if (!only_adds_indexes(table, altered)) return changed_otherwise(altered.name);
+  altered.id = table.id;
+  altered.schema_version = table.schema_version + 1;
+  altered.indexes.front().id = table.indexes.front().id;
+  altered.indexes.front().family = table.indexes.front().family;
+  std::uint32_t next = next_id_;
+  std::vector<DroppedIndex> reserved;
+  kv::WriteBatch batch;
+  for (std::size_t i = 1; i < altered.indexes.size(); ++i) {
+    IndexDefinition& index = altered.indexes[i];
+    if (const IndexDefinition* const known = table.find_secondary(index.name)) {
+      index = *known;
+      continue;
+    }
+    index.id = next++;
+    reserved.push_back({index.id, index.family});
+    batch.put(kv::kSystemFamily, make_key(RecordType::kDroppedIndex, index.id),
+              make_number(index.family));
+  }
+  batch.put(kv::kSystemFamily, make_key(RecordType::kNextId), make_number(next));
+  BASALT_FAILPOINT("catalog.reserve_indexes.before_write");
+  BASALT_TRY(database_.write(batch, kv::Durability::kSynced));
+  BASALT_FAILPOINT("catalog.reserve_indexes.after_write");
+  next_id_ = next;
+  auto pointer = std::make_shared<const TableDefinition>(std::move(altered));
+  const std::lock_guard by_index_guard(by_index_mutex_);
+  for (const DroppedIndex& index : reserved) {
+    building_.emplace(index.id, index);
+    by_index_[index.id] = pointer;
+  }
+  return TablePointer(pointer);
+}
+
+Status Catalog::publish_indexes(const TablePointer& altered) {
+  const std::lock_guard guard(mutex_);
+  const auto found = tables_.find(altered->name);
+  if (found == tables_.end()) return not_found(altered->name);
+  const TableDefinition& table = *found->second;
+  if (table.id != altered->id || table.schema_version + 1 != altered->schema_version) {
+    return changed_otherwise(altered->name);
+  }
+  kv::WriteBatch batch;
+  put_definition(*altered, batch);
+  for (const IndexDefinition& index : altered->indexes) {
+    if (!building_.contains(index.id)) continue;
+    batch.remove(kv::kSystemFamily, make_key(RecordType::kDroppedIndex, index.id));
+  }
+  BASALT_FAILPOINT("catalog.publish_indexes.before_write");
+  BASALT_TRY(database_.write(batch, kv::Durability::kSynced));
+  BASALT_FAILPOINT("catalog.publish_indexes.after_write");
+  for (const IndexDefinition& index : altered->indexes) building_.erase(index.id);
+  found->second = altered;
+  remember_indexes(altered);
+  return Status::ok();
+}
+
+void Catalog::abandon_indexes(const TablePointer& altered) {
+  const std::lock_guard guard(mutex_);
+  const std::lock_guard by_index_guard(by_index_mutex_);
+  for (const IndexDefinition& index : altered->indexes) {
+    const auto built = building_.find(index.id);
+    if (built == building_.end()) continue;
+    dropped_.insert(*built);
+    building_.erase(built);
+    by_index_.erase(index.id);
+  }
 }
 
 std::vector<DroppedIndex> Catalog::dropped_indexes() const {

@@ -26,7 +26,7 @@ namespace basalt::catalog {
 
 using TablePointer = std::shared_ptr<const TableDefinition>;
 
-// An index whose table is gone and whose entries wait to be reclaimed.
+// An index that no table has and whose entries wait to be reclaimed.
 struct DroppedIndex {
   IndexId id = 0;
   kv::FamilyId family = 0;
@@ -75,6 +75,19 @@ class Catalog {
   // mark starts again. kTableNotFound.
   Result<TablePointer> truncate(std::string_view name);
 
+  // ---- indexes that are built while the table is there without them
+
+  // Gives ids to the indexes that `altered` has more than the table of its name, and returns what
+  // the table becomes with them. Until it is published or abandoned, which who calls this must do,
+  // nothing reclaims what is built, and find_by_index() knows the new ids; after a crash they are
+  // dropped indexes. Nobody else may change the table meanwhile. kTableNotFound;
+  // kDefinitionMismatch if there are other differences.
+  Result<TablePointer> reserve_indexes(TableDefinition altered);
+  // Makes the table what reserve_indexes() has returned. kTableNotFound, kDefinitionMismatch.
+  Status publish_indexes(const TablePointer& altered);
+  // The new indexes are dropped ones from now on, unless they were published.
+  void abandon_indexes(const TablePointer& altered);
+
   std::vector<DroppedIndex> dropped_indexes() const;
   // To be called when an index's entries are gone. Buffered: a crash may bring the index back, to
   // be reclaimed once more.
@@ -104,6 +117,8 @@ class Catalog {
   mutable std::mutex mutex_;
   std::map<std::string, TablePointer, std::less<>> tables_;
   std::map<IndexId, DroppedIndex> dropped_;
+  // Stored as dropped ones, too.
+  std::map<IndexId, DroppedIndex> building_;
   std::uint32_t next_id_ = 0;
   mutable std::mutex by_index_mutex_;  // never held during a write
   std::unordered_map<IndexId, TablePointer> by_index_;  // guarded by by_index_mutex_

@@ -207,6 +207,88 @@ TEST_F(CatalogTest, TheNewestIdGrowsWithEveryNewTableAndIndexAlsoOverCrashes) {
   EXPECT_EQ(emptied->indexes.back().id, catalog_->newest_id());
 }
 
+// ---- indexes that are built
+
+// What a table of two indexes is to become.
+TableDefinition with_new_index() {
+  TableDefinition table = make_table("a/t", 3);
+  for (IndexDefinition& index : table.indexes) index.unique = index.name == "index0";
+  return table;
+}
+
+TEST_F(CatalogTest, AReservedIndexIsNotTheTablesYetAndNotReclaimed) {
+  const TablePointer table = must(catalog_->create(make_table("a/t")));
+  const TablePointer altered = must(catalog_->reserve_indexes(with_new_index()));
+  EXPECT_EQ(altered->id, table->id);
+  EXPECT_EQ(altered->schema_version, table->schema_version + 1);
+  EXPECT_EQ(altered->indexes[0].id, table->indexes[0].id);
+  EXPECT_EQ(altered->indexes[1].id, table->indexes[1].id);
+  const IndexId id = altered->indexes[2].id;
+  EXPECT_GT(id, table->indexes[1].id);
+  EXPECT_EQ(catalog_->find("a/t"), table);
+  EXPECT_EQ(catalog_->find_by_index(id), altered) << "else nobody counts its values";
+  EXPECT_EQ(catalog_->find_by_index(table->indexes[1].id), table);
+  EXPECT_TRUE(dropped().empty());
+}
+
+TEST_F(CatalogTest, AReservedIndexIsADroppedOneAfterACrash) {
+  const TablePointer table = must(catalog_->create(make_table("a/t")));
+  const TableDefinition before = *table;
+  const IndexId id = must(catalog_->reserve_indexes(with_new_index()))->indexes[2].id;
+  crash();
+  EXPECT_TRUE(*catalog_->find("a/t") == before);
+  EXPECT_EQ(dropped(), (std::set<IndexId>{id}));
+  EXPECT_EQ(catalog_->find_by_index(id), nullptr);
+  EXPECT_EQ(catalog_->newest_id(), id) << "it must not come again";
+}
+
+TEST_F(CatalogTest, APublishedIndexIsTheTablesAlsoAfterACrash) {
+  must(catalog_->create(make_table("a/t")));
+  const TablePointer altered = must(catalog_->reserve_indexes(with_new_index()));
+  ASSERT_TRUE(succeeds(catalog_->publish_indexes(altered)));
+  EXPECT_EQ(catalog_->find("a/t"), altered);
+  for (const IndexDefinition& index : altered->indexes) {
+    EXPECT_EQ(catalog_->find_by_index(index.id), altered);
+  }
+  catalog_->abandon_indexes(altered);  // too late
+  EXPECT_TRUE(dropped().empty());
+  const TableDefinition expected = *altered;
+  crash();
+  EXPECT_TRUE(*catalog_->find("a/t") == expected);
+  EXPECT_TRUE(dropped().empty());
+  must(catalog_->drop("a/t"));
+  EXPECT_EQ(dropped().size(), 3u);
+}
+
+TEST_F(CatalogTest, AnAbandonedIndexWaitsInTheQueueAndTheTableIsAsItWas) {
+  const TablePointer table = must(catalog_->create(make_table("a/t")));
+  const TablePointer altered = must(catalog_->reserve_indexes(with_new_index()));
+  catalog_->abandon_indexes(altered);
+  const IndexId id = altered->indexes[2].id;
+  EXPECT_EQ(dropped(), (std::set<IndexId>{id}));
+  EXPECT_EQ(catalog_->find_by_index(id), nullptr);
+  EXPECT_EQ(catalog_->find("a/t"), table);
+  must(catalog_->forget_dropped(id));
+  crash();
+  EXPECT_TRUE(dropped().empty());
+  EXPECT_GT(must(catalog_->reserve_indexes(with_new_index()))->indexes[2].id, id);
+}
+
+TEST_F(CatalogTest, OnlyNewIndexesAreReservedAndOnlyForTheTableAsItIs) {
+  EXPECT_TRUE(fails_with(ErrorCode::kTableNotFound, catalog_->reserve_indexes(with_new_index())));
+  must(catalog_->create(make_table("a/t")));
+  TableDefinition other = with_new_index();
+  other.columns[0].nullable = true;
+  EXPECT_TRUE(fails_with(ErrorCode::kDefinitionMismatch, catalog_->reserve_indexes(other)));
+  EXPECT_TRUE(
+      fails_with(ErrorCode::kDefinitionMismatch, catalog_->reserve_indexes(make_table("a/t"))));
+  const TablePointer altered = must(catalog_->reserve_indexes(with_new_index()));
+  must(catalog_->drop("a/t"));
+  EXPECT_TRUE(fails_with(ErrorCode::kTableNotFound, catalog_->publish_indexes(altered)));
+  must(catalog_->create(make_table("a/t")));
+  EXPECT_TRUE(fails_with(ErrorCode::kDefinitionMismatch, catalog_->publish_indexes(altered)));
+}
+
 TEST_F(CatalogTest, CounterMarksComeBackAndBelongToOneTableAndKind) {
   const TableId one = must(catalog_->create(make_table("a/one")))->id;
   const TableId two = must(catalog_->create(make_table("a/two")))->id;

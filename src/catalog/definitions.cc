@@ -1,5 +1,7 @@
 #include "catalog/definitions.h"
 
+#include <algorithm>
+
 #include "base/bytes.h"
 
 namespace basalt::catalog {
@@ -95,7 +97,22 @@ std::string difference_of(const IndexDefinition& expected, const IndexDefinition
   return "index '" + expected.name + "' has other columns";
 }
 
+bool is_made_of_rows(const IndexDefinition& index, const TableDefinition& table) {
+  const bool has_stored_columns =
+      std::all_of(index.parts.begin(), index.parts.end(), [&](const KeyPartDefinition& part) {
+        return part.column < table.columns.size() && table.columns[part.column].stored;
+      });
+  return has_stored_columns && !index.unique && index.guarded_parts == 0 && !index.parts.empty();
+}
+
 }  // namespace
+
+const IndexDefinition* TableDefinition::find_secondary(std::string_view index_name) const {
+  for (std::size_t i = 1; i < indexes.size(); ++i) {
+    if (indexes[i].name == index_name) return &indexes[i];
+  }
+  return nullptr;
+}
 
 void append_definition(const TableDefinition& table, std::string& out) {
   append_varint(out, kFormatVersion);
@@ -170,6 +187,24 @@ std::string find_difference(const TableDefinition& expected, const TableDefiniti
     if (!difference.empty()) return difference;
   }
   return {};
+}
+
+bool only_adds_indexes(const TableDefinition& table, const TableDefinition& altered) {
+  if (table.columns != altered.columns ||
+      !difference_of(table.indexes.front(), altered.indexes.front()).empty()) {
+    return false;
+  }
+  std::size_t kept = 1;
+  for (std::size_t i = 1; i < altered.indexes.size(); ++i) {
+    const IndexDefinition& index = altered.indexes[i];
+    const IndexDefinition* const known = table.find_secondary(index.name);
+    if (known == nullptr ? !is_made_of_rows(index, altered)
+                         : !difference_of(*known, index).empty()) {
+      return false;
+    }
+    if (known != nullptr) ++kept;
+  }
+  return kept == table.indexes.size() && kept < altered.indexes.size();
 }
 
 }  // namespace basalt::catalog

@@ -58,6 +58,8 @@ struct TableDefinition {
   std::vector<IndexDefinition> indexes;
 
   bool has_hidden_key() const { return indexes.front().parts.empty(); }
+  // Null if there is none of that name.
+  const IndexDefinition* find_secondary(std::string_view index_name) const;
   bool operator==(const TableDefinition&) const = default;
 };
 
@@ -69,5 +71,10 @@ Result<TableDefinition> parse_definition(std::string_view bytes);
 // The first difference that makes `actual`, made from what the server believes, unusable with
 // the stored `expected`; empty if there is none. Ids are not compared.
 std::string find_difference(const TableDefinition& expected, const TableDefinition& actual);
+
+// Whether `altered` is `table` with more indexes and nothing else, the indexes in any order, and
+// whether those that are new can be made of rows alone: they keep no values unique, and all their
+// columns are stored. Ids are not compared.
+bool only_adds_indexes(const TableDefinition& table, const TableDefinition& altered);
 
 }  // namespace basalt::catalog

@@ -235,6 +235,53 @@ TEST(FindDifference, EveryDifferenceIsNamed) {
   EXPECT_EQ(difference([](TableDefinition& t) { t.indexes[1].parts.pop_back(); }), other_parts);
 }
 
+// A table of which `orders()` is a part, with an index more.
+TableDefinition with_new_index() {
+  TableDefinition table = orders();
+  IndexDefinition index = {"by_id", 0, 0, false, {{0, 0, false, 8}}};
+  table.indexes.insert(table.indexes.begin() + 1, std::move(index));
+  return table;
+}
+
+TEST(OnlyAddsIndexes, MoreIndexesInAnyOrderAreAnAddition) {
+  EXPECT_TRUE(only_adds_indexes(orders(), with_new_index()));
+  TableDefinition two = with_new_index();
+  two.indexes.push_back({"(hidden)", 0, 0, false, {{1, 3, true, 12}, {0, 0, false, 8}}});
+  EXPECT_TRUE(only_adds_indexes(orders(), two));
+  EXPECT_TRUE(only_adds_indexes(with_new_index(), two));
+}
+
+TEST(OnlyAddsIndexes, EveryOtherChangeIsNone) {
+  EXPECT_FALSE(only_adds_indexes(orders(), orders()));
+  const auto adds = [](auto change) {
+    TableDefinition other = with_new_index();
+    change(other);
+    return only_adds_indexes(orders(), other);
+  };
+  ASSERT_TRUE(adds([](TableDefinition&) {}));
+  EXPECT_FALSE(adds([](TableDefinition& t) { t.columns[2].name = "x"; }));
+  EXPECT_FALSE(adds([](TableDefinition& t) { t.columns[1].nullable = false; }));
+  EXPECT_FALSE(adds([](TableDefinition& t) { t.columns.push_back(t.columns[0]); }));
+  EXPECT_FALSE(adds([](TableDefinition& t) { t.indexes[0].parts[0].descending = true; }));
+  EXPECT_FALSE(adds([](TableDefinition& t) { t.indexes.pop_back(); })) << "one goes";
+  EXPECT_FALSE(adds([](TableDefinition& t) { t.indexes[2].parts.pop_back(); }));
+  EXPECT_FALSE(adds([](TableDefinition& t) { t.indexes[2].unique = true; }));
+  EXPECT_FALSE(adds([](TableDefinition& t) { t.indexes[2].name = "renamed"; }));
+}
+
+TEST(OnlyAddsIndexes, IndexesThatRowsAloneDoNotMakeAreNoAddition) {
+  const auto adds = [](auto change) {
+    TableDefinition other = with_new_index();
+    change(other.indexes[1]);
+    return only_adds_indexes(orders(), other);
+  };
+  EXPECT_FALSE(adds([](IndexDefinition& index) { index.unique = true; }));
+  EXPECT_FALSE(adds([](IndexDefinition& index) { index.guarded_parts = 1; }));
+  EXPECT_FALSE(adds([](IndexDefinition& index) { index.parts.clear(); }));
+  EXPECT_FALSE(adds([](IndexDefinition& index) { index.parts[0].column = 2; })) << "virtual";
+  EXPECT_FALSE(adds([](IndexDefinition& index) { index.parts[0].column = 3; })) << "not there";
+}
+
 TEST(Definitions, AHiddenKeyIsAPrimaryIndexWithoutParts) {
   EXPECT_FALSE(orders().has_hidden_key());
   EXPECT_TRUE(smallest().has_hidden_key());
