@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/log.h"
 #include "kv/block_cache.h"
+#include "kv/build_directory.h"
 #include "kv/cache_loader.h"
 #include "kv/directory_check.h"
 #include "kv/guarded_file_system.h"
@@ -180,6 +181,7 @@ Result<std::unique_ptr<Database>> Database::open(const DatabaseOptions& options,
                   "the file system of '" + options.directory +
                       "' has no direct I/O; let rocksdb_direct_io be AUTO or OFF");
   }
+  BuildDirectory::remove_all(database->options_);
   BASALT_TRY(database->heed_logs());
   BASALT_TRY(database->open_families());
   database->health_->measure_space();
@@ -309,6 +311,19 @@ Status Database::write(const WriteBatch& batch, Durability durability) {
   options.sync = durability == Durability::kSynced;
   const LogWrite log_write;
   return outcome_of_write(db_->GetBaseDB()->Write(options, &changes));
+}
+
+Status Database::ingest(FamilyId family, const std::vector<std::string>& paths) {
+  if (paths.empty()) return Status::ok();
+  BASALT_TRY(health_->check_not_read_only());
+  rdb::IngestExternalFileOptions options;
+  options.move_files = true;
+  // What is read of the files to take them in says nothing of what queries will want.
+  options.fill_cache = false;
+  options.prefetch_lmax_index_and_filter_blocks = false;
+  const LogWrite log_write;
+  return outcome_of_write(
+      db_->GetBaseDB()->IngestExternalFile(family_handle(family), paths, options));
 }
 
 Status Database::resume() {

@@ -241,6 +241,11 @@ class Database {
   // kReadOnly while the database is, and then nothing has changed.
   Status write(const WriteBatch& batch, Durability durability);
 
+  // Makes the entries of files (kv/sorted_files.h) part of the database, all at once and durably;
+  // the files are gone then. Nobody may have written keys between their first and their last.
+  // kReadOnly while the database is.
+  Status ingest(FamilyId family, const std::vector<std::string>& paths);
+
   // Makes everything written so far survive a crash of the machine. Concurrent calls share a sync;
   // writes go on meanwhile.
   Status sync_log() { return log_sync_.sync(); }

@@ -1,0 +1,75 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "kv/database.h"
+
+namespace basalt::kv {
+
+// Sorts entries of one index by their keys, which are all different, in bounded memory.
+//
+// How         Entries are collected in memory. When it is full they are sorted and written to a
+//             file, as a run; at the end the runs are merged. What fits is in no file.
+// Life cycle  add()... -> drain(). After an error it is of no more use.
+// Errors      Of the file: kIoError, kNoSpace; as kv/health.h has them where rows may not be
+//             changed; kCorruption if the file is not what was written.
+// Memory      As given, and some of it once more, briefly, while it grows. A merge of many runs
+//             takes 16 KiB of each at least.
+// Threads     One at a time.
+class ExternalSort {
+ public:
+  // Called with each entry, valid during the call. An error ends the visits.
+  using Visit = std::function<Status(std::string_view key, std::string_view value)>;
+
+  // `path`: of the file, which is made when memory is full and removed by who owns its directory.
+  ExternalSort(Database& database, std::string path, std::size_t memory_bytes);
+  ~ExternalSort();
+  ExternalSort(const ExternalSort&) = delete;
+  ExternalSort& operator=(const ExternalSort&) = delete;
+
+  Status add(std::string_view key, std::string_view value);
+  // Visits all entries in the order of their keys. The last call.
+  Status drain(const Visit& visit);
+
+  // How many runs are in the file.
+  std::size_t run_count() const { return runs_.size(); }
+
+ private:
+  // An entry in memory. Most are told apart by the bytes behind the index id.
+  struct Entry {
+    std::uint64_t prefix;
+    const char* bytes;  // its size, then key and value
+  };
+  struct Run {
+    std::uint64_t begin;
+    std::uint64_t end;
+  };
+  class File;
+  class RunReader;
+
+  std::size_t growth(std::size_t bytes) const;
+  char* allocate(std::size_t bytes);
+  void sort_entries();
+  Status spill();
+  Status visit_memory(const Visit& visit);
+  Status merge(const Visit& visit);
+
+  Database& database_;
+  const std::string path_;
+  const std::size_t memory_bytes_;
+  std::vector<Entry> entries_;
+  std::vector<std::unique_ptr<char[]>> chunks_;
+  char* next_ = nullptr;         // free bytes of the last chunk
+  std::size_t chunk_left_ = 0;   // how many
+  std::size_t chunk_bytes_ = 0;  // of all chunks
+  std::unique_ptr<File> file_;
+  std::vector<Run> runs_;
+};
+
+}  // namespace basalt::kv

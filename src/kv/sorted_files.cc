@@ -1,0 +1,67 @@
+#include "kv/sorted_files.h"
+
+#include <rocksdb/options.h>
+#include <rocksdb/sst_file_writer.h>
+#include <rocksdb/utilities/transaction_db.h>
+
+#include <utility>
+
+#include "kv/rocksdb_access.h"
+#include "kv/status_conversion.h"
+
+namespace basalt::kv {
+namespace {
+
+// A dictionary is trained with what comes first, which waits in memory for it. Who merges files
+// knows how large they become; here nothing but this would end the wait.
+constexpr std::uint64_t kDictionaryBytesMax = 4 * 1024 * 1024;
+
+rdb::Options file_options(Database& database, FamilyId family) {
+  rdb::Options options = database.rocksdb().GetBaseDB()->GetOptions(database.family_handle(family));
+  options.bottommost_compression_opts.max_dict_buffer_bytes = kDictionaryBytesMax;
+  return options;
+}
+
+}  // namespace
+
+struct SortedFiles::Writer {
+  Writer(Database& database, FamilyId family)
+      : options(file_options(database, family)),
+        // Who has built an index reads it next: what the system has of the files may stay.
+        files(rdb::EnvOptions(options), options, database.family_handle(family), false) {}
+
+  const rdb::Options options;
+  rdb::SstFileWriter files;
+};
+
+SortedFiles::SortedFiles(Database& database, FamilyId family, std::string directory)
+    : database_(database),
+      directory_(std::move(directory)),
+      writer_(std::make_unique<Writer>(database, family)) {}
+
+SortedFiles::~SortedFiles() = default;
+
+Status SortedFiles::begin_file() {
+  BASALT_TRY(database_.health().check_writable());
+  const std::string path = directory_ + "/" + std::to_string(paths_.size() + 1) + ".sst";
+  BASALT_TRY(from_rocksdb(writer_->files.Open(path)));
+  paths_.push_back(path);
+  file_is_open_ = true;
+  return Status::ok();
+}
+
+Status SortedFiles::end_file() {
+  file_is_open_ = false;
+  return from_rocksdb(writer_->files.Finish());
+}
+
+Status SortedFiles::put(std::string_view key, std::string_view value) {
+  if (!file_is_open_) BASALT_TRY(begin_file());
+  BASALT_TRY(from_rocksdb(writer_->files.Put(slice_of(key), slice_of(value))));
+  if (writer_->files.FileSize() < writer_->options.target_file_size_base) return Status::ok();
+  return end_file();
+}
+
+Status SortedFiles::finish() { return file_is_open_ ? end_file() : Status::ok(); }
+
+}  // namespace basalt::kv

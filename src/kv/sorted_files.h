@@ -1,0 +1,49 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "kv/database.h"
+
+namespace basalt::kv {
+
+// Writes entries to files as the lowest level of a family has them, to be given to
+// Database::ingest(): the way of many entries into a range of keys that nobody uses yet, without
+// log, memtable and compactions.
+//
+// Life cycle  put()... -> finish() -> paths(). After an error the files are of no use; who owns the
+//             directory removes them.
+// Durable     When finish() returns.
+// Errors      kIoError, kNoSpace; as kv/health.h has them where rows may not be changed. The
+//             database goes on as before.
+// Threads     One at a time.
+class SortedFiles {
+ public:
+  SortedFiles(Database& database, FamilyId family, std::string directory);
+  ~SortedFiles();
+  SortedFiles(const SortedFiles&) = delete;
+  SortedFiles& operator=(const SortedFiles&) = delete;
+
+  // Keys ascend.
+  Status put(std::string_view key, std::string_view value);
+  Status finish();
+  // None without entries.
+  const std::vector<std::string>& paths() const { return paths_; }
+
+ private:
+  struct Writer;
+
+  Status begin_file();
+  Status end_file();
+
+  Database& database_;
+  const std::string directory_;
+  const std::unique_ptr<Writer> writer_;
+  bool file_is_open_ = false;
+  std::vector<std::string> paths_;
+};
+
+}  // namespace basalt::kv

@@ -1,0 +1,249 @@
+#include "kv/sorted_files.h"
+
+#include <filesystem>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/test_support.h"
+#include "kv/build_directory.h"
+#include "kv/faulty_file_system.h"
+#include "kv/test_directory.h"
+
+// Goal: entries that are ingested are there, all or none, now and after a crash, for readers who
+// came later, and files tell of them what other files tell; a disk that fails leaves the database
+// as it was.
+namespace basalt::kv {
+namespace {
+
+namespace fs = std::filesystem;
+
+using basalt::test::fails_with;
+using basalt::test::must;
+using basalt::test::succeeds;
+using test::Fault;
+using test::FaultyFileSystem;
+using test::Operation;
+using test::value_of;
+
+constexpr std::uint32_t kIndex = 300;
+
+std::string key_of(std::uint32_t number) {
+  std::string key;
+  append_be32(key, kIndex);
+  append_be32(key, number);
+  return key;
+}
+
+KeyRange whole_index() {
+  KeyRange range;
+  append_be32(range.lower, kIndex);
+  append_be32(range.upper, kIndex + 1);
+  return range;
+}
+
+// Keys of one part of 4 bytes.
+class OnePart final : public KeyParts {
+ public:
+  std::size_t count() const override { return 1; }
+  bool are_overwritten() const override { return false; }
+  void split(std::string_view, std::size_t, std::uint32_t* ends) const override { ends[0] = 8; }
+};
+class OneIndex final : public KeyPartsSource {
+ public:
+  std::shared_ptr<const KeyParts> find(std::uint32_t index_id) override {
+    return index_id == kIndex ? std::make_shared<OnePart>() : nullptr;
+  }
+};
+
+class SortedFilesTest : public testing::Test {
+ protected:
+  SortedFilesTest() { open(); }
+  ~SortedFilesTest() override {
+    if (database_ != nullptr) database_->set_key_parts(nullptr);
+  }
+  void open() {
+    build_.reset();
+    if (database_ != nullptr) database_->set_key_parts(nullptr);
+    database_.reset();
+    database_ = must(Database::open(test::small_options(path_), files_));
+    database_->set_key_parts(&index_);
+  }
+  // Goes on with what a crash at this moment leaves.
+  void crash() {
+    const std::string image = path_ + "x";
+    test::copy_crash_image(path_, image);
+    path_ = image;
+    open();
+  }
+  std::string build_path() { return path_ + "/build/" + std::to_string(kIndex); }
+  // Files with `count` entries, whose values do not get smaller.
+  Status write(SortedFiles& files, std::uint32_t count, std::size_t value_bytes = 10) {
+    std::mt19937_64 random(1);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      std::string value = std::to_string(i);
+      while (value.size() < value_bytes) append_be64(value, random());
+      BASALT_TRY(files.put(key_of(i), value));
+    }
+    return files.finish();
+  }
+  std::unique_ptr<SortedFiles> begin() {
+    build_.reset();
+    build_ = must(BuildDirectory::make(database_->options(), kIndex));
+    return std::make_unique<SortedFiles>(*database_, kDefaultFamily, build_->path());
+  }
+  std::uint64_t entries() {
+    return test::count_entries(*database_, kDefaultFamily, whole_index());
+  }
+  Status put(std::string_view key, std::string_view value) {
+    WriteBatch batch;
+    batch.put(kDefaultFamily, key, value);
+    return database_->write(batch, Durability::kSynced);
+  }
+
+  test::TestDirectory directory_;
+  OneIndex index_;
+  std::string path_ = directory_ / "db";
+  std::shared_ptr<FaultyFileSystem> files_ = std::make_shared<FaultyFileSystem>();
+  std::unique_ptr<Database> database_;
+  std::unique_ptr<BuildDirectory> build_;
+};
+
+TEST_F(SortedFilesTest, IngestedEntriesAreThereAlsoAfterACrash) {
+  must(put(key_of(0).replace(3, 1, "\x2B"), "another index's"));
+  const auto files = begin();
+  ASSERT_TRUE(succeeds(write(*files, 1000)));
+  EXPECT_EQ(entries(), 0u);
+  ASSERT_TRUE(succeeds(database_->ingest(kDefaultFamily, files->paths())));
+  EXPECT_TRUE(fs::is_empty(build_->path())) << "the files were moved";
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(entries(), 1000u);
+    EXPECT_TRUE(value_of(*database_, kDefaultFamily, key_of(77)).starts_with("77"));
+    crash();
+  }
+}
+
+TEST_F(SortedFilesTest, NothingIsDoneWithoutEntries) {
+  const auto files = begin();
+  ASSERT_TRUE(succeeds(files->finish()));
+  EXPECT_TRUE(files->paths().empty());
+  EXPECT_TRUE(succeeds(database_->ingest(kDefaultFamily, files->paths())));
+}
+
+TEST_F(SortedFilesTest, FilesAreNoLargerThanThoseOfCompactions) {
+  const auto files = begin();
+  ASSERT_TRUE(succeeds(write(*files, 30'000, 1000)));
+  ASSERT_GE(files->paths().size(), 3u);
+  for (const std::string& path : files->paths()) EXPECT_LT(fs::file_size(path), 10u << 20);
+  ASSERT_TRUE(succeeds(database_->ingest(kDefaultFamily, files->paths())));
+  EXPECT_EQ(entries(), 30'000u);
+}
+
+TEST_F(SortedFilesTest, TheFilesTellWhatTheyHold) {
+  const auto files = begin();
+  must(write(*files, 1000));
+  must(database_->ingest(kDefaultFamily, files->paths()));
+  const IndexFiles told = must(database_->index_files(kDefaultFamily, kIndex));
+  EXPECT_FALSE(told.has_unknown);
+  ASSERT_EQ(told.properties.size(), 1u);
+  EXPECT_EQ(told.properties[0].puts, 1000u);
+  EXPECT_EQ(told.properties[0].distinct, (std::vector<std::uint64_t>{1000}));
+}
+
+TEST_F(SortedFilesTest, ASnapshotOfBeforeDoesNotSeeTheEntries) {
+  must(put("a", "1"));
+  const std::unique_ptr<Snapshot> snapshot = database_->take_snapshot();
+  const auto files = begin();
+  must(write(*files, 10));
+  must(database_->ingest(kDefaultFamily, files->paths()));
+  EXPECT_EQ(value_of(*database_, kDefaultFamily, key_of(3), {snapshot.get()}), "(none)");
+  EXPECT_EQ(entries(), 10u);
+}
+
+TEST_F(SortedFilesTest, EntriesAreChangedAndRemovedAsOthers) {
+  const auto snapshot = database_->take_snapshot();
+  const auto files = begin();
+  must(write(*files, 10));
+  must(database_->ingest(kDefaultFamily, files->paths()));
+  WriteBatch batch;
+  batch.put(kDefaultFamily, key_of(3), "new");
+  batch.remove(kDefaultFamily, key_of(4));
+  must(database_->write(batch, Durability::kBuffered));
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(value_of(*database_, kDefaultFamily, key_of(3)), "new");
+    EXPECT_EQ(entries(), 9u);
+    must(database_->flush());
+    must(database_->compact(kDefaultFamily, {}));
+  }
+}
+
+TEST_F(SortedFilesTest, AFailingDiskIsAnErrorAndTheDatabaseGoesOn) {
+  const std::pair<Fault, ErrorCode> cases[] = {
+      {{.operation = Operation::kCreate, .part = "/build/"}, ErrorCode::kIoError},
+      {{.operation = Operation::kAppend, .part = "/build/"}, ErrorCode::kIoError},
+      {{.operation = Operation::kAppend, .part = "/build/", .cause = ENOSPC},
+       ErrorCode::kNoSpace},
+      {{.operation = Operation::kSync, .part = "/build/"}, ErrorCode::kIoError},
+  };
+  for (const auto& [fault, code] : cases) {
+    files_->set(fault);
+    const auto files = begin();
+    EXPECT_TRUE(fails_with(code, write(*files, 1000)));
+    files_->heal();
+    EXPECT_TRUE(succeeds(put("a", "1")));
+    EXPECT_EQ(entries(), 0u);
+  }
+}
+
+TEST_F(SortedFilesTest, AReadOnlyDatabaseTakesNothingIn) {
+  const auto files = begin();
+  must(write(*files, 1000));
+  database_->health().turn_read_only("a test");
+  EXPECT_TRUE(fails_with(ErrorCode::kReadOnly, database_->ingest(kDefaultFamily, files->paths())));
+  EXPECT_EQ(entries(), 0u);
+  const auto more = begin();
+  EXPECT_TRUE(fails_with(ErrorCode::kReadOnly, write(*more, 1000)));
+}
+
+// RocksDB writes to it twice: to reserve numbers for the files, and to take them in.
+TEST_F(SortedFilesTest, AManifestThatCannotBeWrittenIsAnErrorAndNothingIsLost) {
+  for (const int skipped : {0, 1}) {
+    must(put("before", "1"));
+    const auto files = begin();
+    must(write(*files, 1000));
+    files_->set({.operation = Operation::kAppend, .part = "MANIFEST", .skipped = skipped});
+    EXPECT_TRUE(
+        fails_with(ErrorCode::kIoError, database_->ingest(kDefaultFamily, files->paths())));
+    EXPECT_EQ(database_->health().access() == Access::kReadOnly, skipped == 1);
+    files_->heal();
+    const std::uint64_t mark = database_->health().mark();
+    ASSERT_TRUE(succeeds(database_->resume()));
+    ASSERT_TRUE(database_->health().clear(mark));
+    EXPECT_EQ(entries(), 0u);
+    EXPECT_TRUE(succeeds(put("after", "2")));
+    crash();
+    EXPECT_EQ(value_of(*database_, kDefaultFamily, "before"), "1");
+    EXPECT_EQ(value_of(*database_, kDefaultFamily, "after"), "2");
+    EXPECT_EQ(entries(), 0u);
+  }
+}
+
+TEST_F(SortedFilesTest, WhatIsBuiltIsRemovedAtTheEndAndAfterACrash) {
+  auto files = begin();
+  must(write(*files, 1000));
+  const std::string image = path_ + "y";
+  test::copy_crash_image(path_, image);
+  EXPECT_TRUE(fs::exists(image + "/build/300/1.sst"));
+  files.reset();
+  build_.reset();
+  EXPECT_FALSE(fs::exists(build_path()));
+  path_ = image;
+  open();
+  EXPECT_FALSE(fs::exists(path_ + "/build"));
+}
+
+}  // namespace
+}  // namespace basalt::kv
