@@ -1,0 +1,169 @@
+#include "table/index_builder.h"
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "table/test_support.h"
+
+// Goal: an index that is built has exactly the entries that rows give it when they are written, in
+// tables with every kind of primary key. Method: the same rows in a table that has had the index
+// from its beginning; and the checker.
+namespace basalt::table {
+namespace {
+
+using basalt::test::fails_with;
+using basalt::test::must;
+using basalt::test::succeeds;
+using test::Keys;
+using test::Row;
+
+constexpr std::size_t kMemory = std::size_t{1} << 20;
+
+class Raised final : public Interruption {
+ public:
+  bool is_raised() const override { return true; }
+};
+
+class IndexBuilderTest : public testing::TestWithParam<Keys> {
+ protected:
+  IndexBuilderTest() {
+    must(catalog_.load());
+    must(transactions_.recover());
+    catalog::TableDefinition definition = test::make_definition(GetParam());
+    definition.indexes.erase(definition.indexes.begin() + test::kByAmount);
+    definition.indexes.erase(definition.indexes.begin() + test::kByCity);
+    table_ = open(must(catalog_.create(std::move(definition))));
+  }
+
+  std::unique_ptr<Table> open(const catalog::TablePointer& definition) {
+    return std::make_unique<Table>(definition, test::make_layout(),
+                                   std::make_shared<TableState>(catalog_, definition->id));
+  }
+  void insert(const Table& table, int count) {
+    const auto transaction = transactions_.make_transaction(nullptr);
+    RowWriter writer(table);
+    for (int i = 1; i <= count; ++i) {
+      const std::string number = std::to_string(i);
+      const Row row{i, i % 3 != 0 ? std::optional("e" + number) : std::nullopt,
+                    "City" + std::to_string(i * 7919 % 1000),
+                    i % 5 != 0 ? std::optional(i * 7919 % 100 - 50) : std::nullopt,
+                    static_cast<std::uint32_t>(i), std::string("n")};
+      must(writer.insert(*transaction, test::Record(row).data()));
+    }
+    must(transaction->commit(kv::Durability::kBuffered));
+  }
+  // The entries of an index without its id, in order.
+  std::vector<std::pair<std::string, std::string>> entries(const Table& table,
+                                                           std::size_t index_number) {
+    std::vector<std::pair<std::string, std::string>> entries;
+    kv::Iterator iterator =
+        database_->new_iterator(kv::kDefaultFamily, {}, table.whole_range(index_number));
+    for (iterator.seek_to_first(); iterator.is_valid(); iterator.next()) {
+      entries.emplace_back(iterator.key().substr(4), iterator.value());
+    }
+    return entries;
+  }
+  // The table with all its indexes, of which two are new.
+  std::unique_ptr<Table> reserve() {
+    return open(must(catalog_.reserve_indexes(test::make_definition(GetParam()))));
+  }
+  Result<std::uint64_t> build(const Table& altered, const Interruption& interruption) {
+    constexpr std::size_t kNew[] = {test::kByCity, test::kByAmount};
+    return IndexBuilder(*database_, altered, kNew, interruption, kMemory).run();
+  }
+  bool is_sound(const Table& table) {
+    const test::NeverInterrupted never;
+    test::Record record;
+    Checker checker(*database_, table, never);
+    return must(checker.run(record.data(), [](std::uint8_t*) { return Status::ok(); },
+                            [](const std::string& problem) { ADD_FAILURE() << problem; }));
+  }
+
+  kv::test::TestDirectory directory_;
+  std::unique_ptr<kv::Database> database_ = kv::test::open_database(directory_ / "db");
+  catalog::Catalog catalog_{*database_};
+  lock::LockManager locks_{lock::LockManager::Options{}};
+  txn::TransactionManager transactions_{*database_, locks_};
+  std::unique_ptr<Table> table_;
+  const test::NeverInterrupted never_;
+};
+
+INSTANTIATE_TEST_SUITE_P(AllKeys, IndexBuilderTest, testing::ValuesIn(test::kAllKeys),
+                         test::name_of);
+
+TEST_P(IndexBuilderTest, ABuiltIndexHasTheEntriesThatItsRowsWouldHaveWritten) {
+  for (const int count : {1, 1000, 30'000}) {
+    must(catalog_.drop("test/orders"));
+    catalog::TableDefinition definition = test::make_definition(GetParam());
+    definition.indexes.erase(definition.indexes.begin() + test::kByAmount);
+    definition.indexes.erase(definition.indexes.begin() + test::kByCity);
+    table_ = open(must(catalog_.create(std::move(definition))));
+    insert(*table_, count);
+    const std::unique_ptr<Table> altered = reserve();
+    const Result<std::uint64_t> rows = build(*altered, never_);
+    ASSERT_TRUE(succeeds(rows));
+    EXPECT_EQ(rows.value(), static_cast<std::uint64_t>(count));
+    EXPECT_TRUE(is_sound(*altered));
+    catalog::TableDefinition twin = test::make_definition(GetParam());
+    twin.name = "test/twin" + std::to_string(count);
+    const std::unique_ptr<Table> written = open(must(catalog_.create(std::move(twin))));
+    insert(*written, count);
+    for (const std::size_t i : {test::kByCity, test::kByAmount}) {
+      EXPECT_TRUE(entries(*altered, i) == entries(*written, i)) << count << ", " << i;
+    }
+    EXPECT_TRUE(std::filesystem::is_empty(directory_ / "db/build"));
+  }
+}
+
+TEST_P(IndexBuilderTest, AnEmptyTableGivesAnEmptyIndex) {
+  const std::unique_ptr<Table> altered = reserve();
+  EXPECT_EQ(must(build(*altered, never_)), 0u);
+  EXPECT_TRUE(entries(*altered, test::kByCity).empty());
+}
+
+TEST_P(IndexBuilderTest, ABuiltIndexIsKeptUpByLaterWrites) {
+  insert(*table_, 100);
+  const std::unique_ptr<Table> altered = reserve();
+  must(build(*altered, never_));
+  must(catalog_.publish_indexes(catalog_.find_by_index(altered->index(test::kByCity).id)));
+  const auto transaction = transactions_.make_transaction(nullptr);
+  RowWriter writer(*altered);
+  kv::Iterator row = database_->new_iterator(kv::kDefaultFamily, {}, altered->whole_range(0));
+  row.seek_to_first();
+  const codec::ReadPlan plan = altered->primary().plan(codec::ColumnSet(test::kColumns, true));
+  test::Record old_record;
+  must(altered->primary().read(row.key(), row.value(), plan, old_record.data()));
+  Row changed = old_record.row();
+  changed.amount = 1000;
+  must(writer.update(*transaction, old_record.data(), test::Record(changed).data(), row.key()));
+  must(transaction->commit(kv::Durability::kBuffered));
+  EXPECT_TRUE(is_sound(*altered));
+  must(database_->flush());
+  must(database_->compact(kv::kDefaultFamily, {}));
+  EXPECT_TRUE(is_sound(*altered));
+}
+
+TEST_P(IndexBuilderTest, AnInterruptedBuildLeavesNoFiles) {
+  insert(*table_, 3000);
+  const std::unique_ptr<Table> altered = reserve();
+  EXPECT_TRUE(fails_with(ErrorCode::kInterrupted, build(*altered, Raised())));
+  EXPECT_TRUE(entries(*altered, test::kByCity).empty());
+  EXPECT_TRUE(std::filesystem::is_empty(directory_ / "db/build"));
+}
+
+TEST_P(IndexBuilderTest, ARowThatDoesNotDecodeIsCorruption) {
+  insert(*table_, 10);
+  kv::WriteBatch damage;
+  std::string key = table_->whole_range(0).lower;
+  damage.put(kv::kDefaultFamily, key + "\x90", "no row");
+  must(database_->write(damage, kv::Durability::kBuffered));
+  const std::unique_ptr<Table> altered = reserve();
+  EXPECT_TRUE(fails_with(ErrorCode::kCorruption, build(*altered, never_)));
+}
+
+}  // namespace
+}  // namespace basalt::table
