@@ -1,8 +1,29 @@
 #include "engine/engine.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "base/log.h"
+#include "table/index_builder.h"
 
 namespace basalt::engine {
+namespace {
+
+// Enough for a million of small entries; of a small machine a part that it can spare.
+constexpr std::uint64_t kSortBytesMax = std::uint64_t{64} << 20;
+constexpr std::uint64_t kSortMemoryShare = 16;
+
+// The positions of the indexes that `altered` has more than `table`.
+std::vector<std::size_t> new_indexes(const catalog::TableDefinition& table,
+                                     const catalog::TableDefinition& altered) {
+  std::vector<std::size_t> numbers;
+  for (std::size_t i = 1; i < altered.indexes.size(); ++i) {
+    if (table.find_secondary(altered.indexes[i].name) == nullptr) numbers.push_back(i);
+  }
+  return numbers;
+}
+
+}  // namespace
 
 Result<std::unique_ptr<Engine>> Engine::start(const EngineOptions& options,
                                               lock::WaitObserver* observer,
@@ -147,6 +168,47 @@ Status Engine::truncate_table(std::string_view name) {
   note_new_table(emptied.value());
   worker_->wake();
   return Status::ok();
+}
+
+Result<catalog::TablePointer> Engine::reserve_indexes(catalog::TableDefinition altered) {
+  return catalog_->reserve_indexes(std::move(altered));
+}
+
+Result<std::uint64_t> Engine::build_indexes(const catalog::TablePointer& altered,
+                                            const codec::TableLayout& layout,
+                                            const table::Interruption& interruption) {
+  const catalog::TablePointer definition = catalog_->find(altered->name);
+  if (definition == nullptr) {
+    return Status(ErrorCode::kTableNotFound,
+                  "table '" + altered->name + "' does not exist in the engine");
+  }
+  std::shared_ptr<table::TableState> state;
+  {
+    const std::lock_guard guard(mutex_);
+    state = shared_table(definition).state;
+  }
+  const table::Table target(altered, layout, std::move(state));
+  const std::vector<std::size_t> indexes = new_indexes(*definition, *altered);
+  const std::uint64_t memory =
+      std::min(kSortBytesMax, kv::available_memory_bytes() / kSortMemoryShare);
+  return table::IndexBuilder(*database_, target, indexes, interruption, memory).run();
+}
+
+Status Engine::publish_indexes(const catalog::TablePointer& altered, std::uint64_t rows) {
+  BASALT_TRY(catalog_->publish_indexes(altered));
+  {
+    const std::lock_guard guard(mutex_);
+    // Made for the indexes that the table had.
+    shared_tables_[altered->id].statistics.reset();
+  }
+  note_new_table(altered);
+  statistics(altered)->set_exact_rows(rows);
+  return Status::ok();
+}
+
+void Engine::abandon_indexes(const catalog::TablePointer& altered) {
+  catalog_->abandon_indexes(altered);
+  worker_->wake();
 }
 
 }  // namespace basalt::engine

@@ -14,6 +14,7 @@
 #include "maintenance/worker.h"
 #include "stats/key_layouts.h"
 #include "stats/table_statistics.h"
+#include "table/cursor.h"
 #include "table/state_loader.h"
 #include "table/table.h"
 #include "txn/transaction_manager.h"
@@ -69,6 +70,22 @@ class Engine {
   };
   Status rename_table(std::string_view from, std::string_view to, Renamed renamed);
   Status truncate_table(std::string_view name);
+
+  // ---- indexes added to a table that others read, and nobody writes, meanwhile: reserve -> build
+  // -> publish, or abandon at any time before.
+
+  // As catalog::Catalog::reserve_indexes().
+  Result<catalog::TablePointer> reserve_indexes(catalog::TableDefinition altered);
+  // Makes the entries of the new indexes; `layout` is the table's. Returns the number of rows.
+  // Errors as of table::IndexBuilder: the table is as it was.
+  Result<std::uint64_t> build_indexes(const catalog::TablePointer& altered,
+                                      const codec::TableLayout& layout,
+                                      const table::Interruption& interruption);
+  // From now on the table has them. Nobody may have it open who goes on with it. To snapshots that
+  // are open now it is a new table. `rows`: as build_indexes() has returned it.
+  Status publish_indexes(const catalog::TablePointer& altered, std::uint64_t rows);
+  // Has what was built reclaimed, unless it was published.
+  void abandon_indexes(const catalog::TablePointer& altered);
 
  private:
   Engine() = default;

@@ -254,5 +254,54 @@ TEST_F(EngineTest, ADirectoryThatIsInUseOrCannotBeMadeIsAnErrorWithItsPath) {
   }
 }
 
+// ---- indexes that are added
+
+// What of the table's definition there is before.
+catalog::TableDefinition without_by_city() {
+  catalog::TableDefinition definition = make_definition(Keys::kId);
+  definition.indexes.erase(definition.indexes.begin() + table::test::kByCity);
+  return definition;
+}
+
+TEST_F(EngineTest, AnAddedIndexIsKnownToAllWhoOpenTheTableAndNewToOpenSnapshots) {
+  const auto engine = start();
+  must(engine->create_table(without_by_city(), 1));
+  const auto before = must(
+      engine->open_table("test/orders", without_by_city(), make_layout(), kCountsIds));
+  insert(*engine, *before, row_);
+  const auto reader = engine->transactions().make_transaction(nullptr);
+  reader->open_snapshot();
+  const catalog::TablePointer altered = must(engine->reserve_indexes(make_definition(Keys::kId)));
+  const table::test::NeverInterrupted never;
+  const std::uint64_t rows = must(engine->build_indexes(altered, make_layout(), never));
+  EXPECT_EQ(rows, 1u);
+  EXPECT_TRUE(fails_with(ErrorCode::kDefinitionMismatch,
+                         engine->open_table("test/orders", make_definition(Keys::kId),
+                                            make_layout(), kCountsIds)));
+  ASSERT_TRUE(succeeds(engine->publish_indexes(altered, rows)));
+  const auto table = open(*engine);
+  EXPECT_TRUE(reader->is_snapshot_older_than(table->state().exists_since));
+  EXPECT_EQ(table->state().auto_increment.next(), before->state().auto_increment.next());
+  EXPECT_EQ(engine->statistics(altered)->size().rows, 1u);
+  EXPECT_EQ(engine->statistics(altered)->rows_per_value(table::test::kByCity, 1), 1u);
+}
+
+TEST_F(EngineTest, AnIndexThatIsGivenUpIsReclaimedAndTheTableIsAsItWas) {
+  const auto engine = start();
+  must(engine->create_table(without_by_city(), 1));
+  const auto table = must(
+      engine->open_table("test/orders", without_by_city(), make_layout(), kCountsIds));
+  insert(*engine, *table, row_);
+  engine->worker().start_reclaiming();
+  const catalog::TablePointer altered = must(engine->reserve_indexes(make_definition(Keys::kId)));
+  const table::test::NeverInterrupted never;
+  must(engine->build_indexes(altered, make_layout(), never));
+  engine->abandon_indexes(altered);
+  basalt::test::await([&] { return engine->catalog().dropped_indexes().empty(); });
+  EXPECT_EQ(engine->catalog().find("test/orders")->indexes.size(), table->index_count());
+  EXPECT_TRUE(succeeds(
+      engine->open_table("test/orders", without_by_city(), make_layout(), kCountsIds)));
+}
+
 }  // namespace
 }  // namespace basalt::engine

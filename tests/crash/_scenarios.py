@@ -12,6 +12,7 @@ DATABASE = "crash"
 _DML = ("txn.", "server.")
 _DDL = ("catalog.",)
 _COPY = ("copy.",)
+_IN_PLACE = (*_DDL, "table.build_index.")
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,9 @@ _AUTOCOMMIT = (
 )
 _TWO_PHASE = (("txn.prepare", False), ("server.commit_ordered", True), ("txn.commit", True))
 _ONE_PHASE = (("txn.commit.before_write", False), ("txn.commit.after_write", True))
+_NEW_INDEX = (("catalog.reserve_indexes", False), ("table.build_index", False),
+              ("catalog.publish_indexes.before_write", False),
+              ("catalog.publish_indexes.after_write", True))
 _XA = ("XA START 'x'", *(change for change in _CHANGES if "SAVEPOINT" not in change
                          and change != "DELETE FROM a"), "XA END 'x'", "XA PREPARE 'x'")
 
@@ -146,6 +150,13 @@ SCENARIOS = (
     Scenario("ALTER TABLE by copy in portions", _COPY,
              (("ALTER TABLE large ADD COLUMN z INT DEFAULT 7, ALGORITHM=COPY",),), _LARGE,
              ddl_verb="ALTER TABLE", decided=(("copy.", False),)),
+    Scenario("ALTER TABLE in place", _IN_PLACE,
+             (("ALTER TABLE a ADD KEY s (s(5), k DESC), ADD KEY ks (k, s), ALGORITHM=INPLACE",),
+              ("UPDATE a SET s = k",)), _TABLES, ddl_verb="ALTER TABLE", decided=_NEW_INDEX),
+    Scenario("CREATE INDEX in place, without binary log", _IN_PLACE,
+             (("CREATE INDEX v ON h (v) ALGORITHM=INPLACE",),
+              ("INSERT INTO h VALUES (100, 'n')",)), _HIDDEN_KEY, has_binlog=False,
+             decided=_NEW_INDEX),
     Scenario("ALTER TABLE to this engine", (*_DDL, *_DML),
              (("ALTER TABLE i ENGINE=ROCKSDB",),), _INNODB, ddl_verb="ALTER TABLE"),
     Scenario("ALTER TABLE to another engine", (*_DDL, *_DML),

@@ -54,6 +54,7 @@ _SECOND_DEATHS = {
     "transaction with binary log": ("server.commit_ordered", ("txn.commit",)),
     "two engines with binary log": ("txn.commit.before_write", ("txn.commit",)),
     "ALTER TABLE by copy": ("catalog.rename.after_write", _DDL_RECOVERY),
+    "ALTER TABLE in place": ("table.build_index.after_ingest", _DDL_RECOVERY),
     "CREATE TABLE": ("catalog.create.after_write", _DDL_RECOVERY),
     "DROP TABLE": ("catalog.drop.before_write", _DDL_RECOVERY),
     "reclaiming after DROP TABLE": ("maintenance.reclaim.before_forget", ("maintenance.",)),

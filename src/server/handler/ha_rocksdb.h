@@ -57,7 +57,8 @@ class PushedFilter final : public table::EntryFilter {
 // One open table of one connection: translates the server's calls to table::Cursor and
 // table::RowWriter, and holds no rule about storage.
 //
-// Files: handler_open, _read, _multi_range, _write, _copy, _locking, _info, _create, _admin .cc
+// Files: handler_open, _read, _multi_range, _write, _copy, _locking, _info, _create, _alter,
+// _admin .cc
 class ha_rocksdb final : public handler {
  public:
   ha_rocksdb(handlerton* hton, TABLE_SHARE* share) noexcept;
@@ -87,8 +88,15 @@ class ha_rocksdb final : public handler {
   int truncate() noexcept override;
   void update_create_info(HA_CREATE_INFO* create_info) noexcept override;
   bool check_if_incompatible_data(HA_CREATE_INFO*, uint table_changes) noexcept override;
+
+  // ---- definitions changed in place (handler_alter.cc)
   enum_alter_inplace_result check_if_supported_inplace_alter(
       TABLE* altered, Alter_inplace_info* info) noexcept override;
+  bool prepare_inplace_alter_table(TABLE* altered, Alter_inplace_info* info) noexcept override;
+  bool inplace_alter_table(TABLE* altered, Alter_inplace_info* info) noexcept override;
+  bool commit_inplace_alter_table(TABLE* altered, Alter_inplace_info* info,
+                                  bool commit) noexcept override;
+  ulonglong table_version() const noexcept override;
 
   // ---- reads (handler_read.cc)
   int rnd_init(bool scan) noexcept override;
@@ -196,6 +204,7 @@ class ha_rocksdb final : public handler {
   double entry_bytes(uint index) const;
   double sequential_cost(uint index, double entries) const;
 
+  bool fail_statement(Status status);
   // Translates a status; keeps its text for get_error_message().
   int report(Status status);
   // Fails a statement that would write, before it does anything, while the engine is read-only.

@@ -50,10 +50,4 @@ bool ha_rocksdb::check_if_incompatible_data(HA_CREATE_INFO*, uint table_changes)
   return table_changes == IS_EQUAL_YES ? COMPATIBLE_DATA_YES : COMPATIBLE_DATA_NO;
 }
 
-// The dictionary has names and types of columns: every change of them goes through a new table.
-enum_alter_inplace_result ha_rocksdb::check_if_supported_inplace_alter(
-    TABLE*, Alter_inplace_info*) noexcept {
-  return HA_ALTER_INPLACE_NOT_SUPPORTED;
-}
-
 }  // namespace basalt::server

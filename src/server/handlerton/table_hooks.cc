@@ -5,6 +5,7 @@
 #include "server/convert/table_layout.h"
 #include "server/handler/ha_rocksdb.h"
 #include "server/handler/prepared_changes.h"
+#include "server/handler/table_version.h"
 #include "server/handlerton/hooks.h"
 #include "server/plugin.h"
 #include "server/mariadb.h"
@@ -46,6 +47,14 @@ void drop_database(handlerton*, char* path) noexcept {
   drop_tables_with_prefix(prefix);
 }
 
+// After a crash amid an ALTER TABLE in place: whether it was completed, which the server takes from
+// 0. `version` is what the table had before.
+int check_version(handlerton*, const char* path, const LEX_CUSTRING*, ulonglong version) noexcept {
+  const catalog::TablePointer table = the_engine().catalog().find(table_name_of(path));
+  const bool is_altered = table != nullptr && version_of(*table) != version;
+  return is_altered ? 0 : 1;
+}
+
 // From here on the server asks for no half-done DDL any more: temporary tables of the last run
 // go, and dropped indexes may be reclaimed.
 int signal_ddl_recovery_done(handlerton*) noexcept {
@@ -64,6 +73,7 @@ void install_table_hooks(handlerton* hton) {
   hton->create = create_handler;
   hton->drop_table = drop_table;
   hton->drop_database = drop_database;
+  hton->check_version = check_version;
   hton->signal_ddl_recovery_done = signal_ddl_recovery_done;
 }
 
