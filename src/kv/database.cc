@@ -318,12 +318,31 @@ Status Database::ingest(FamilyId family, const std::vector<std::string>& paths) 
   BASALT_TRY(health_->check_not_read_only());
   rdb::IngestExternalFileOptions options;
   options.move_files = true;
+  // A sequence number of the files' own, which snapshots of before would not see, is one that no
+  // record of the log has.
+  options.snapshot_consistency = false;
   // What is read of the files to take them in says nothing of what queries will want.
   options.fill_cache = false;
   options.prefetch_lmax_index_and_filter_blocks = false;
+  {
+    const LogWrite log_write;
+    BASALT_TRY(outcome_of_write(
+        db_->GetBaseDB()->IngestExternalFile(family_handle(family), paths, options)));
+  }
+  // If the files came into the way of a compaction they have got one all the same. RocksDB reads
+  // on behind a torn end of the log only if the next log begins with the number that follows: the
+  // end must not be before the files.
+  return outcome_of_write(write_nothing());
+}
+
+// A record that changes nothing, on its way through log and disk.
+rdb::Status Database::write_nothing() {
+  rdb::WriteBatch nothing;
+  if (const rdb::Status status = nothing.PutLogData("nothing"); !status.ok()) return status;
+  rdb::WriteOptions options;
+  options.sync = true;
   const LogWrite log_write;
-  return outcome_of_write(
-      db_->GetBaseDB()->IngestExternalFile(family_handle(family), paths, options));
+  return db_->GetBaseDB()->Write(options, &nothing);
 }
 
 Status Database::resume() {
@@ -332,13 +351,7 @@ Status Database::resume() {
   health_->note_compaction_success();
   BASALT_TRY(files_->repair_logs());
   BASALT_TRY(from_rocksdb(db_->Resume()));
-  // A record that changes nothing, on its way through log and disk.
-  rdb::WriteBatch nothing;
-  BASALT_TRY(from_rocksdb(nothing.PutLogData("resumed")));
-  rdb::WriteOptions options;
-  options.sync = true;
-  const LogWrite log_write;
-  return from_rocksdb(db_->GetBaseDB()->Write(options, &nothing));
+  return from_rocksdb(write_nothing());
 }
 
 Status Database::sync_once() {

@@ -242,7 +242,8 @@ class Database {
   Status write(const WriteBatch& batch, Durability durability);
 
   // Makes the entries of files (kv/sorted_files.h) part of the database, all at once and durably;
-  // the files are gone then. Nobody may have written keys between their first and their last.
+  // the files are gone then. Nobody may have written keys between their first and their last, and
+  // nobody may look for them in snapshots of before, which see them, too.
   // kReadOnly while the database is.
   Status ingest(FamilyId family, const std::vector<std::string>& paths);
 
@@ -291,6 +292,7 @@ class Database {
   Status heed_logs();
   Status open_families();
   Status sync_once();
+  rdb::Status write_nothing();
   Status known_cause(Status unexplained) const;
 
   const Machine machine_;
