@@ -362,13 +362,17 @@ Status Database::sync_once() {
   return known_cause(std::move(status));
 }
 
-// The thread that met a failure of the log is about to tell.
-Status Database::known_cause(Status unexplained) const {
+// The thread that met a failure is about to tell.
+void Database::await_cause() const {
   constexpr std::chrono::milliseconds kPause{5};
   constexpr int kPauses = 100;
   for (int i = 0; i < kPauses && health_->access() != Access::kReadOnly; ++i) {
     std::this_thread::sleep_for(kPause);
   }
+}
+
+Status Database::known_cause(Status unexplained) const {
+  await_cause();
   BASALT_TRY(health_->check_not_read_only());
   return unexplained;
 }
@@ -379,7 +383,10 @@ Status Database::outcome_of_write(const rdb::Status& status) const {
 
 Status Database::flush() {
   BASALT_TRY(health_->check_not_read_only());
-  return from_rocksdb(db_->Flush(rdb::FlushOptions(), families_));
+  Status status = from_rocksdb(db_->Flush(rdb::FlushOptions(), families_));
+  // Who is told of it finds the database read-only.
+  if (!status.is_ok()) await_cause();
+  return status;
 }
 
 Status Database::compact(FamilyId family, const KeyRange& range) {

@@ -293,6 +293,7 @@ class Database {
   Status open_families();
   Status sync_once();
   rdb::Status write_nothing();
+  void await_cause() const;
   Status known_cause(Status unexplained) const;
 
   const Machine machine_;
