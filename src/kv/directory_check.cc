@@ -31,6 +31,7 @@ std::string file_with_data(const std::string& directory) {
 
 bool has_direct_io(const std::string& directory) {
   constexpr std::size_t kPageBytes = 4096;
+  if (directory.empty()) return false;
   fs::path existing = directory;
   std::error_code error;
   while (existing.has_relative_path() && !fs::is_directory(existing, error)) {

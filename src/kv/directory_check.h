@@ -11,7 +11,7 @@ namespace basalt::kv {
 Status check_directory(const DatabaseOptions& options);
 
 // Whether files in the directory, or where it is to be made, can be read and written past the page
-// cache.
+// cache; tries it with a file that is gone at once. Not if `directory` is empty.
 bool has_direct_io(const std::string& directory);
 
 }  // namespace basalt::kv
