@@ -74,7 +74,7 @@ class KillUnderLoad:
     def __init__(self, work: Workspace, arguments: argparse.Namespace) -> None:
         self._chance = random.Random(arguments.seed)
         self._seconds: float = arguments.seconds
-        self._server = work.server("data", options=OPTIONS)
+        self._server = work.server("data", options=(*OPTIONS, *work.past_the_page_cache()))
         clients = JOURNAL_CLIENTS_BESIDE_SYSBENCH if arguments.sysbench else arguments.threads
         self._load = Load(self._server, work.directory, arguments.tables, arguments.rows, clients)
         self._sysbench: Sysbench | None = None
