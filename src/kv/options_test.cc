@@ -42,8 +42,8 @@ TEST(MachineDefaults, BlocksTakeHalfOfWhatServerAndMemtablesLeave) {
     return with_defaults_for({.memory_bytes = memory, .is_memory_ours = true, .cores = 2}, {})
         .block_cache_bytes;
   };
-  EXPECT_EQ(blocks(384 * kMiB), 104 * kMiB) << "128 MiB for the server, 48 for memtables";
-  EXPECT_EQ(blocks(1024 * kMiB), 384 * kMiB) << "an eighth for the server, an eighth for memtables";
+  EXPECT_EQ(blocks(384 * kMiB), 56 * kMiB) << "224 MiB for the server, 48 for memtables";
+  EXPECT_EQ(blocks(1024 * kMiB), 336 * kMiB) << "224 MiB for the server, an eighth for memtables";
   EXPECT_EQ(blocks(100 * kMiB), 8 * kMiB) << "too little for anything";
 }
 
@@ -55,7 +55,7 @@ TEST(MachineDefaults, BlocksTakeMostOfThatWhereThereIsNoPageCacheBesides) {
   };
   const DatabaseOptions options = chosen({.is_memory_ours = true, .has_direct_io = true});
   EXPECT_EQ(options.direct_io, DirectIo::kOn);
-  EXPECT_EQ(options.block_cache_bytes, 576 * kMiB);
+  EXPECT_EQ(options.block_cache_bytes, 504 * kMiB);
   EXPECT_EQ(chosen({.is_memory_ours = true, .has_direct_io = false}).direct_io, DirectIo::kOff);
   EXPECT_EQ(chosen({.is_memory_ours = false, .has_direct_io = true}).direct_io, DirectIo::kOff)
       << "what others leave of the machine's memory keeps pages";

@@ -74,6 +74,9 @@ rdb::DBOptions make_db_options(const DatabaseOptions& options,
   db.bytes_per_sync = kMiB;
   db.wal_bytes_per_sync = kMiB / 2;
   db.max_manifest_file_size = 4 * kMiB;
+  // Each file of level 0 and each level that a compaction reads has such a buffer.
+  db.compaction_readahead_size =
+      std::clamp(options.memtable_bytes / 32, kMiB / 4, 2 * kMiB);
   db.use_direct_reads = options.direct_io == DirectIo::kOn;
   db.use_direct_io_for_flush_and_compaction = options.direct_io == DirectIo::kOn;
   db.keep_log_file_num = 4;
