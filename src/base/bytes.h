@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -54,6 +55,15 @@ inline std::uint64_t load_le_sized(const void* from, std::size_t size) {
 }
 inline void store_le_sized(void* to, std::uint64_t value, std::size_t size) {
   std::memcpy(to, &value, size);
+}
+
+// The number that `count` (0..8) bytes from `begin` on make, most significant first. What `bytes`
+// does not reach to is 0, so numbers of the same count order as the strings do.
+inline std::uint64_t number_at(std::string_view bytes, std::size_t begin, std::size_t count) {
+  char room[sizeof(std::uint64_t)] = {};
+  const std::string_view there = bytes.substr(std::min(begin, bytes.size()), count);
+  std::memcpy(room, there.data(), there.size());
+  return count == 0 ? 0 : load_be64(room) >> 8 * (sizeof room - count);
 }
 
 // LEB128: 7 bits per byte, least significant group first, top bit set on all but the last.

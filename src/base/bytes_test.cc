@@ -121,6 +121,18 @@ TEST(FixedWidth, BigEndianBytesSortLikeTheirNumbers) {
   EXPECT_EQ(load_be64(wide.data()), 0x0102030405060708u);
 }
 
+TEST(FixedWidth, NumbersOfBytesOrderAsTheBytesAndMissingOnesAreZeros) {
+  const std::string key = "\x01\x02\x03\xFF\x05\x06\x07\x08\x09\x0A"s;
+  EXPECT_EQ(number_at(key, 0, 8), 0x010203FF05060708u);
+  EXPECT_EQ(number_at(key, 3, 1), 0xFFu);
+  EXPECT_EQ(number_at(key, 2, 3), 0x03FF05u);
+  EXPECT_EQ(number_at(key, 4, 8), 0x05060708090A0000u);
+  EXPECT_EQ(number_at(key, 8, 4), 0x090A0000u);
+  EXPECT_EQ(number_at(key, 10, 8), 0u);
+  EXPECT_EQ(number_at(key, 99, 8), 0u);
+  EXPECT_EQ(number_at(key, 0, 0), 0u);
+}
+
 TEST(FixedWidth, EverySizeOfLittleEndianNumbersComesBackAndTouchesNoOtherByte) {
   for (std::size_t size = 1; size <= 8; ++size) {
     const std::uint64_t number = 0x8877665544332211 >> (8 * (8 - size));

@@ -22,7 +22,7 @@ constexpr std::size_t kFreeShare = 32;
 
 // The form is chosen anew after about so many lookups.
 constexpr std::uint32_t kLookups = 32 * 1024;
-constexpr std::uint32_t kLookupsCounted = 256;  // by one group of threads, before all are added up
+constexpr std::uint32_t kLookupsCounted = 256;  // in one group of blocks, before all are added up
 // One miss in so many lookups is many, or next to none.
 constexpr std::uint32_t kMissesMany = 16;
 constexpr std::uint32_t kMissesFew = 256;

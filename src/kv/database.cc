@@ -30,6 +30,21 @@ namespace {
 
 constexpr std::string_view kSystemFamilyName = "__system__";
 
+// Of all data blocks of some files.
+struct DataBytes {
+  std::uint64_t stored = 0;
+  std::uint64_t raw = 0;  // of keys and values
+};
+
+DataBytes data_bytes(const rdb::TablePropertiesCollection& files) {
+  DataBytes bytes;
+  for (const auto& [path, properties] : files) {
+    bytes.stored += properties->data_size;
+    bytes.raw += properties->raw_key_size + properties->raw_value_size;
+  }
+  return bytes;
+}
+
 std::string_view view_of(const rdb::Slice& slice) { return {slice.data(), slice.size()}; }
 
 rdb::Range range_of(const KeyRange& range) {
@@ -232,21 +247,18 @@ Status Database::open_families() {
   BASALT_TRY(from_rocksdb(rdb::TransactionDB::Open(db_options, transaction_options,
                                                    options_.directory, descriptors, &families_,
                                                    &db_)));
-  rdb::TablePropertiesCollection files;
-  if (db_->GetPropertiesOfAllTables(family_handle(kDefaultFamily), &files).ok()) {
-    std::uint64_t bytes = 0;
-    std::uint64_t file_bytes = 0;
-    for (const auto& [name, properties] : files) {
-      file_bytes += properties->data_size;
-      bytes += properties->raw_key_size + properties->raw_value_size;
-    }
-    cache->begin_with(bytes);
-    if (options_.direct_io == DirectIo::kOn) {
-      loader_ = std::make_unique<CacheLoader>(*db_, *family_handle(kDefaultFamily), cache,
-                                              file_bytes);
-    }
-  }
+  begin_caching(cache);
   return Status::ok();
+}
+
+void Database::begin_caching(const std::shared_ptr<BlockCache>& cache) {
+  rdb::ColumnFamilyHandle* const tables = family_handle(kDefaultFamily);
+  rdb::TablePropertiesCollection files;
+  if (!db_->GetPropertiesOfAllTables(tables, &files).ok()) return;
+  const DataBytes bytes = data_bytes(files);
+  cache->begin_with(bytes.raw);
+  if (options_.direct_io != DirectIo::kOn) return;
+  loader_ = std::make_unique<CacheLoader>(*db_, *tables, cache, bytes.stored);
 }
 
 Database::~Database() {
@@ -436,13 +448,9 @@ double Database::expansion(FamilyId family, const KeyRange& range) {
   const rdb::Status status = db_->GetBaseDB()->GetPropertiesOfTablesInRange(
       family_handle(family), &bounds, 1, &files);
   if (!status.ok()) return 1;
-  double raw_bytes = 0;
-  double stored_bytes = 0;
-  for (const auto& [name, properties] : files) {
-    raw_bytes += static_cast<double>(properties->raw_key_size + properties->raw_value_size);
-    stored_bytes += static_cast<double>(properties->data_size);
-  }
-  return stored_bytes > 0 ? raw_bytes / stored_bytes : 1;
+  const DataBytes bytes = data_bytes(files);
+  if (bytes.stored == 0) return 1;
+  return static_cast<double>(bytes.raw) / static_cast<double>(bytes.stored);
 }
 
 namespace {

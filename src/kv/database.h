@@ -203,6 +203,7 @@ struct IndexFiles {
   bool has_unknown = false;
 };
 
+class BlockCache;
 class CacheLoader;
 class GuardedFileSystem;
 class KeyPartsSlot;
@@ -291,6 +292,7 @@ class Database {
            std::shared_ptr<rdb::FileSystem> files);
   Status heed_logs();
   Status open_families();
+  void begin_caching(const std::shared_ptr<BlockCache>& cache);
   Status sync_once();
   rdb::Status write_nothing();
   void await_cause() const;

@@ -22,12 +22,9 @@ constexpr std::size_t kWriteBytes = 1024 * 1024;
 constexpr std::size_t kReadBytesMin = 16 * 1024;
 constexpr std::size_t kReadBytesMax = 1024 * 1024;
 
-// The first bytes behind the index id, as a number that orders as they do.
+// The first bytes behind the index id.
 std::uint64_t prefix_of(std::string_view key) {
-  char bytes[sizeof(std::uint64_t)] = {};
-  const std::string_view rest = key.substr(std::min(key.size(), kIndexIdSize));
-  std::copy_n(rest.data(), std::min(rest.size(), sizeof bytes), bytes);
-  return load_be64(bytes);
+  return number_at(key, kIndexIdSize, sizeof(std::uint64_t));
 }
 
 std::size_t key_size(const char* entry) { return load_le<std::uint32_t>(entry); }

@@ -136,13 +136,11 @@ std::vector<Setting> explain(const Machine& machine, const DatabaseOptions& give
     settings.push_back({name, of_used, is_given, is_given ? "" : std::move(rule)});
   };
   const bool is_direct = used.direct_io == DirectIo::kOn;
-  settings.push_back(
-      {"rocksdb_direct_io", is_direct, given.direct_io != DirectIo::kChosen,
-       given.direct_io != DirectIo::kChosen ? ""
-       : !machine.is_memory_ours ? "no limit says how much memory is this server's: what others "
-                                   "leave keeps pages of tables"
-       : machine.has_direct_io   ? "the memory is limited, and one cache uses it best"
-                                 : "the file system has none"});
+  add("rocksdb_direct_io", static_cast<std::uint64_t>(given.direct_io), is_direct,
+      !machine.is_memory_ours ? "no limit says how much memory is this server's: what others leave "
+                                "keeps pages of tables"
+      : machine.has_direct_io ? "the memory is limited, and one cache uses it best"
+                              : "the file system has none");
   add("rocksdb_block_cache_size", given.block_cache_bytes, used.block_cache_bytes,
       std::string(is_direct ? "three quarters" : "half") +
           " of the memory that the server, an eighth but at least 224 MiB, and the memtables "

@@ -12,7 +12,7 @@ inline constexpr std::uint64_t kBlockBytes = 8 * 1024;
 // then, ours, which keeps compressed ones without their neighbours; and no reclaim of pages takes
 // time from queries.
 enum class DirectIo : std::uint8_t {
-  kChosen,  // yes where a limit says how much memory is this process's, if the file system can
+  kChosen = 0,  // yes where a limit says how much memory is this process's, if the file system can
   kOff,
   kOn,
 };

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "base/bytes.h"
+
 namespace basalt::stats {
 namespace {
 
@@ -24,14 +26,6 @@ void gather(const std::vector<kv::IndexProperties>& files, Level level_of, Visit
 }
 
 }  // namespace
-
-std::uint64_t number_at(std::string_view key, std::size_t skipped, std::size_t bytes) {
-  std::uint64_t number = 0;
-  for (std::size_t i = skipped; i < skipped + bytes; ++i) {
-    number = number << 8 | (i < key.size() ? static_cast<std::uint8_t>(key[i]) : 0);
-  }
-  return number;
-}
 
 double fraction_between(std::string_view lower, std::string_view upper, std::string_view key) {
   const std::size_t shorter = std::min(lower.size(), upper.size());

@@ -14,10 +14,6 @@
 // Threads     Immutable.
 namespace basalt::stats {
 
-// The `bytes` bytes behind the first `skipped` of a key, as a number whose order is theirs; zeros
-// follow the end of a key. At most 8 bytes.
-std::uint64_t number_at(std::string_view key, std::size_t skipped, std::size_t bytes);
-
 // Where between two keys a third one is, from 0 to 1, if keys were spread evenly between them.
 double fraction_between(std::string_view lower, std::string_view upper, std::string_view key);
 

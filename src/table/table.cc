@@ -52,11 +52,8 @@ std::optional<std::uint64_t> Table::ordinal(std::string_view primary_key) const 
   const bool fits = primary_key.size() > sizeof(catalog::IndexId) &&
                     primary_key.size() <= sizeof(catalog::IndexId) + sizeof(std::uint64_t);
   if (!has_integer_key_ || !fits) return std::nullopt;
-  std::uint64_t ordinal = 0;
-  for (const char byte : primary_key.substr(sizeof(catalog::IndexId))) {
-    ordinal = ordinal << 8 | static_cast<std::uint8_t>(byte);
-  }
-  return ordinal;
+  return number_at(primary_key, sizeof(catalog::IndexId),
+                   primary_key.size() - sizeof(catalog::IndexId));
 }
 
 kv::KeyRange Table::whole_range(std::size_t index_number) const {
