@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pymysql
 
-from basaltcli import ui
+from basaltcli import machine, ui
 from basaltcli.errors import BasaltError
 from basaltcli.server_release import ServerRelease
 
@@ -27,10 +27,11 @@ from lab.host import Capability, capabilities
 from lab.meter import Meter
 from lab.server import MeasuredServer
 from lab.setup import Durability, Limits, Setup, server_options
-from lab.template import Template, Templates, restore
+from lab.template import ROOM, Template, Templates, restore
 from lab.throttle import IoLimits, open_throttle
 
 _QUIET_SECONDS_OF_TESTS = 0.5
+_ROOM_OF_TESTS = machine.GIB
 
 
 def _group_name(directory: Path) -> str:
@@ -52,7 +53,8 @@ class Bench:
         self.release = release
         self.disk = disk
         self.quiet_seconds = _QUIET_SECONDS_OF_TESTS if is_test else QUIET_SECONDS
-        self.templates = Templates(directory / "templates", release, self.quiet_seconds)
+        self.templates = Templates(directory / "templates", release, self.quiet_seconds,
+                                   _ROOM_OF_TESTS if is_test else ROOM)
         self._keeps_holes = is_test
         self.directory = disk.mount_point if disk else directory
         self._datadir = self.directory / "data"

@@ -31,6 +31,9 @@ from lab.server import MeasuredServer, plugin_dir
 from lab.setup import Engine, Setup, loading_options
 from lab.workload import Workload
 
+ROOM = 4 * machine.GIB
+"""Bytes that must be free before a template is made: the largest one, and what making it adds."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Template:
@@ -50,10 +53,12 @@ class Templates:
     """The templates of one checkout; made when first asked for."""
 
     def __init__(self, directory: Path, release: ServerRelease,
-                 quiet_seconds: float = QUIET_SECONDS) -> None:
+                 quiet_seconds: float = QUIET_SECONDS, room: int = ROOM) -> None:
+        """`room`: bytes that must be free on the file system before a template is made."""
         self.directory = directory
         self.release = release
         self._quiet_seconds = quiet_seconds
+        self._room = room
 
     def get(self, setup: Setup, workload: Workload) -> Template:
         """The template, filled and checked now if it is not there."""
@@ -77,7 +82,7 @@ class Templates:
         return f"{workload.name}-{setup.engine.value}-{digest[:12]}"
 
     def _make(self, directory: Path, setup: Setup, workload: Workload) -> None:
-        machine.check_disk(directory, 4 * machine.GIB, "a template")
+        machine.check_disk(directory, self._room, "a template")
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir(parents=True)
         server = MeasuredServer(self.release, setup, directory / "data", loading_options(setup))

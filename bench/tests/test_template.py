@@ -71,7 +71,7 @@ def release(tmp_path, monkeypatch) -> types.SimpleNamespace:
 
 @pytest.fixture
 def store(tmp_path, release) -> Templates:
-    return Templates(tmp_path / "templates", release)
+    return Templates(tmp_path / "templates", release, room=0)
 
 
 def test_a_name_says_whose_template_it_is(store, sources):
@@ -215,6 +215,13 @@ def test_an_interrupted_making_leaves_no_template(store, sources, servers, monke
     again = store.get(INNODB, workload(sources))
     assert servers.loads == 2
     assert not (again.data / "rest").exists()
+
+
+def test_without_room_on_the_disk_no_template_is_begun(release, sources, servers, tmp_path):
+    store = Templates(tmp_path / "templates", release, room=1 << 60)
+    with pytest.raises(BasaltError, match="a template needs 1073741824 GB of free disk space"):
+        store.get(INNODB, workload(sources))
+    assert servers.loads == 0 and not store.directory.exists()
 
 
 def test_wrong_data_never_become_a_template(store, sources, servers):

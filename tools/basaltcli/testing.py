@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Sequence
@@ -232,8 +233,10 @@ def _bench(context: Context) -> Outcome:
     outcome = Outcome()
     report = layout.build_dir(context.flavour) / "bench-tests.xml"
     report.unlink(missing_ok=True)
-    _program(["/usr/bin/python3", "-m", "pytest", "-q", "-ra", "-p", "no:cacheprovider",
-              f"--junit-xml={report}", "bench/tests"], env)
+    # These tests make images of disks; pytest alone would keep those of its last three runs.
+    with tempfile.TemporaryDirectory(prefix="basalt-bench-") as files:
+        _program(["/usr/bin/python3", "-m", "pytest", "-q", "-ra", "-p", "no:cacheprovider",
+                  f"--basetemp={files}/t", f"--junit-xml={report}", "bench/tests"], env)
     if not report.exists():
         outcome.failures.append("bench/tests did not run")
     else:
