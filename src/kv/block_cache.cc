@@ -4,18 +4,27 @@
 #include <rocksdb/memory_allocator.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <new>
 #include <utility>
+#include <vector>
 
 #include "kv/block_memory.h"
 
 namespace basalt::kv {
 namespace {
 
-// While tiered, so many parts in kParts of the capacity are compressed blocks.
-constexpr std::size_t kCompressedParts = 3;
-constexpr std::size_t kParts = 4;
+// While tiered, so many parts in kParts of the capacity are for all but compressed blocks: few if
+// each lookup that a compressed block serves saves a read, more if next to nothing is read.
+constexpr std::size_t kPartsFew = 1;
+constexpr std::size_t kPartsMore = 2;
+constexpr std::size_t kParts = 8;
+// One miss of a data block in so many lookups is a reason for few of them, or for more. Reads of
+// indexes and filters, in so many lookups of data, are a reason for more, and remain one.
+constexpr std::uint32_t kMissesForFew = 8;
+constexpr std::uint32_t kMissesForMore = 32;
+constexpr std::uint32_t kIndexMissesForMore = 64;
 // Uncompressed blocks have room while so much of theirs is free. Blocks that are used once take
 // theirs from it for that time, so that it is never full to the last byte.
 constexpr std::size_t kFreeShare = 32;
@@ -34,9 +43,22 @@ constexpr std::size_t kSteps = 256;
 // Memory that is lost between blocks in use is part of the capacity, beyond such a share of it. Up
 // to a half: each size of blocks needs some memory of its own.
 constexpr std::size_t kLossShare = 16;
+// Compressed blocks of each size have a chunk with room, and there are about so many sizes.
+constexpr std::size_t kLossOfSizes = 8 * BlockMemory::kChunkBytes;
 
 // A block as it is in its file; its bytes follow it in memory.
 struct CompressedBlock {
+  CompressedBlock(const rdb::Slice& of_key, std::size_t of_bytes, rdb::CompressionType of_type)
+      : bytes(static_cast<std::uint32_t>(of_bytes)), type(of_type) {
+    std::array<std::uint64_t, 2> words;
+    std::memcpy(words.data(), of_key.data(), sizeof words);
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      std::atomic_ref(key[i]).store(words[i], std::memory_order_relaxed);
+    }
+  }
+
+  // Read while the block may be under construction: through atomic_ref only, and never set before.
+  std::uint64_t key[2];
   std::uint32_t bytes;
   rdb::CompressionType type;
   std::atomic<bool> was_used{false};
@@ -63,8 +85,8 @@ std::shared_ptr<rdb::Cache> make_clock_cache(std::size_t capacity, Shards shards
   return options.MakeSharedCache();
 }
 
-std::size_t compressed_capacity(std::size_t capacity) {
-  return capacity / kParts * kCompressedParts;
+std::size_t compressed_capacity(std::size_t capacity, std::size_t other_parts) {
+  return capacity / kParts * (kParts - other_parts);
 }
 
 }  // namespace
@@ -78,22 +100,27 @@ class BlockCache::Allocator final : public rdb::MemoryAllocator {
   std::size_t UsableSize(void* block, std::size_t) const override {
     return BlockMemory::size_of(block);
   }
-  const BlockMemory& blocks() const { return memory_; }
+  BlockMemory& blocks() { return memory_; }
 
  private:
   BlockMemory memory_;
 };
 
 BlockCache::BlockCache(std::size_t capacity)
-    : BlockCache(capacity, std::make_shared<Allocator>()) {}
+    : BlockCache(capacity, std::make_shared<Allocator>(), std::make_shared<Allocator>()) {}
 
 // The table of a cache is made for the capacity it has at first.
-BlockCache::BlockCache(std::size_t capacity, std::shared_ptr<Allocator> memory)
+BlockCache::BlockCache(std::size_t capacity, std::shared_ptr<Allocator> memory,
+                       std::shared_ptr<Allocator> compressed_memory)
     : CacheWrapper(make_clock_cache(capacity, Shards::kMany, memory), memory),
       memory_(std::move(memory)),
-      compressed_(make_clock_cache(compressed_capacity(capacity), Shards::kOne, memory_)),
+      compressed_memory_(std::move(compressed_memory)),
+      compressed_(
+          make_clock_cache(compressed_capacity(capacity, kPartsFew), Shards::kOne,
+                           compressed_memory_)),
       capacity_(capacity),
-      uncompressed_capacity_(capacity) {}
+      uncompressed_capacity_(capacity),
+      other_parts_(kPartsFew) {}
 
 BlockCache::~BlockCache() = default;
 
@@ -102,6 +129,9 @@ rdb::Status BlockCache::Insert(const rdb::Slice& key, ObjectPtr object,
                                Priority priority, const rdb::Slice& compressed,
                                rdb::CompressionType type) {
   if (helper->role != rdb::CacheEntryRole::kDataBlock) {
+    if (object != nullptr && handle != nullptr) {
+      index_misses_.fetch_add(1, std::memory_order_relaxed);
+    }
     const rdb::Status status = target_->Insert(key, object, helper, charge, handle, priority);
     if (object == nullptr && handle != nullptr && status.ok()) {
       reserved_.fetch_add(target_->GetCharge(*handle), std::memory_order_relaxed);
@@ -166,7 +196,9 @@ void BlockCache::SetCapacity(std::size_t capacity) {
 
 std::size_t BlockCache::GetUsage() const { return target_->GetUsage() + compressed_->GetUsage(); }
 
-std::size_t BlockCache::held_bytes() const { return memory_->blocks().held_bytes(); }
+std::size_t BlockCache::held_bytes() const {
+  return memory_->blocks().held_bytes() + compressed_memory_->blocks().held_bytes();
+}
 
 void BlockCache::begin_with(std::uint64_t entry_bytes) {
   is_tiered_.store(entry_bytes > GetCapacity(), std::memory_order_relaxed);
@@ -187,13 +219,13 @@ bool BlockCache::has_room() const {
 void BlockCache::keep_compressed(const rdb::Slice& key, const rdb::Slice& block,
                                  rdb::CompressionType type, Priority priority) {
   const std::size_t bytes = sizeof(CompressedBlock) + block.size();
-  void* const place = memory_->Allocate(bytes);
-  auto* const kept = new (place) CompressedBlock{static_cast<std::uint32_t>(block.size()), type};
+  void* const place = compressed_memory_->Allocate(bytes);
+  auto* const kept = new (place) CompressedBlock(key, block.size(), type);
   std::memcpy(kept->begin(), block.data(), block.size());
   const rdb::Status status = compressed_->Insert(key, kept, &kCompressedHelper,
-                                                 memory_->UsableSize(place, bytes), nullptr,
-                                                 priority);
-  if (!status.ok()) destroy(kept, memory_.get());
+                                                 compressed_memory_->UsableSize(place, bytes),
+                                                 nullptr, priority);
+  if (!status.ok()) destroy(kept, compressed_memory_.get());
 }
 
 rdb::Cache::Handle* BlockCache::take_compressed(const rdb::Slice& key,
@@ -236,15 +268,32 @@ void BlockCache::choose_form() {
   if (lookups < kLookups) return;
   for (Count& count : counts_) count.lookups.store(0, std::memory_order_relaxed);
   const std::uint32_t misses = misses_.exchange(0, std::memory_order_relaxed);
+  const std::uint32_t index_misses = index_misses_.exchange(0, std::memory_order_relaxed);
   if (!is_tiered()) {
     if (has_room() || misses < lookups / kMissesMany) return;
     is_tiered_.store(true, std::memory_order_relaxed);
     target_->EraseUnRefEntries();
-  } else {
-    const std::size_t uncompressed = target_->GetUsage() + kExpansion * compressed_->GetUsage();
-    if (uncompressed > GetCapacity() || misses > lookups / kMissesFew) return;
+    return;
+  }
+  const std::size_t uncompressed = target_->GetUsage() + kExpansion * compressed_->GetUsage();
+  if (uncompressed <= GetCapacity() && misses <= lookups / kMissesFew) {
     is_tiered_.store(false, std::memory_order_relaxed);
     compressed_->EraseUnRefEntries();
+    return;
+  }
+  choose_parts(lookups, misses, index_misses);
+}
+
+void BlockCache::choose_parts(std::uint32_t lookups, std::uint32_t misses,
+                              std::uint32_t index_misses) {
+  if (index_misses > lookups / kIndexMissesForMore && is_full()) has_large_indexes_ = true;
+  const std::size_t now = other_parts_.load(std::memory_order_relaxed);
+  if (has_large_indexes_ || misses < lookups / kMissesForMore) {
+    other_parts_.store(kPartsMore, std::memory_order_relaxed);
+  } else if (now != kPartsFew && misses > lookups / kMissesForFew) {
+    other_parts_.store(kPartsFew, std::memory_order_relaxed);
+    // Those that stay would keep the others' memory from the system.
+    target_->EraseUnRefEntries();
   }
 }
 
@@ -255,16 +304,24 @@ void BlockCache::share_capacity() {
   const std::size_t held = std::max(blocks.held_bytes(), used);
   const std::size_t lost = held - used - std::min(held - used, capacity / kLossShare);
   const std::size_t left = capacity - std::min(capacity / 2, lost);
-  const std::size_t reserved = std::min(left, reserved_.load(std::memory_order_relaxed));
-  const std::size_t compressed = is_tiered() ? compressed_capacity(left - reserved) : 0;
+  const std::size_t reserved = std::min(left, reserved_bytes());
+  const std::size_t others = other_parts_.load(std::memory_order_relaxed);
+  const std::size_t compressed = is_tiered() ? compressed_capacity(left - reserved, others) : 0;
   const std::size_t wanted = left - compressed;
   const std::size_t now = uncompressed_capacity_.load(std::memory_order_relaxed);
-  if ((wanted < now ? now - wanted : wanted - now) <= capacity / kSteps) return;
+  const bool is_shared_so =
+      (wanted < now ? now - wanted : wanted - now) <= capacity / kSteps;
+  const bool holds_too_much = compressed_memory_->blocks().held_bytes() >
+                              compressed_held_.load(std::memory_order_relaxed);
+  if (is_shared_so && !holds_too_much) return;
   const std::unique_lock guard(mutex_, std::try_to_lock);
   if (!guard.owns_lock()) return;
   uncompressed_capacity_.store(wanted, std::memory_order_relaxed);
+  const std::size_t may_hold = compressed + compressed / kLossShare + kLossOfSizes;
+  compressed_held_.store(may_hold, std::memory_order_relaxed);
   compressed_->SetCapacity(compressed);
   target_->SetCapacity(wanted);
+  give_back(may_hold);
   // What is too much leaves a cache only as something as large comes in.
   const std::size_t kept = compressed_->GetUsage();
   if (kept > compressed) {
@@ -272,6 +329,27 @@ void BlockCache::share_capacity() {
     compressed_->Release(compressed_->CreateStandalone(
         {kKey, sizeof kKey}, nullptr, &rdb::kNoopCacheItemHelper, kept - compressed,
         /*allow_uncharged=*/true));
+  }
+}
+
+// Makes compressed blocks hold no more memory than that, but for what is used at this moment.
+void BlockCache::give_back(std::size_t held) {
+  BlockMemory& blocks = compressed_memory_->blocks();
+  const std::size_t now = blocks.held_bytes();
+  if (now <= held) return;
+  std::vector<std::array<std::uint64_t, 2>> keys;
+  const auto visit = [&keys](const void* block) {
+    const auto* const kept = static_cast<const CompressedBlock*>(block);
+    auto& key = const_cast<std::uint64_t(&)[2]>(kept->key);
+    keys.push_back({std::atomic_ref(key[0]).load(std::memory_order_relaxed),
+                    std::atomic_ref(key[1]).load(std::memory_order_relaxed)});
+  };
+  for (std::size_t chunks = (now - held) / BlockMemory::kChunkBytes + 1; chunks != 0; --chunks) {
+    keys.clear();
+    if (!blocks.retire_chunk(visit)) return;
+    for (const auto& key : keys) {
+      compressed_->Erase({reinterpret_cast<const char*>(key.data()), sizeof key});
+    }
   }
 }
 

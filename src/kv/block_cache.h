@@ -20,16 +20,19 @@ namespace basalt::kv {
 //             turnover like the first's it holds the same blocks once more, each on two pages.
 // How         Uncompressed: all blocks are kept as they are used, until they no longer fit and more
 //             than one lookup in kMissesMany misses. Then tiered: all data blocks that are read or
-//             written are kept compressed, in three quarters of the capacity, and those that are
-//             used for the second time also as they are used, in the rest. So what is hot costs no
-//             decompression, and a large scan drives out nothing that is hot. When all that is kept
-//             would fit uncompressed and next to nothing misses, uncompressed again. A change of
-//             form begins with an empty cache: memory that was cut into blocks of one size is of
-//             little use to others. Decision 0013 has the figures.
+//             written are kept compressed, in seven eighths of the capacity, or three quarters if
+//             few are missing or indexes need room. Those that are used for the second time are
+//             also kept as they are used, in the rest. So what is hot costs no decompression, and a
+//             large scan drives out nothing that is hot. When all that is kept would fit
+//             uncompressed and next to nothing misses, uncompressed again. A change of form begins
+//             with an empty cache: memory that was cut into blocks of one size is of little use to
+//             others. Decisions 0013 and 0015 have the figures.
 //             Both parts are RocksDB's HyperClockCache. Other blocks (indexes, filters,
 //             dictionaries) are never compressed here.
 // Budget      What reserves memory of the cache, memtables above all, makes blocks of both forms
-//             give way, and leaves them its room when it ends.
+//             give way, and leaves them its room when it ends. A smaller capacity is kept at once
+//             by compressed blocks: as many go as lie together, so that their memory can go back to
+//             the system. Uncompressed ones go as others come in.
 // Contract    rocksdb::Cache's, for keys of 16 bytes, which all keys of blocks are. Blocks must be
 //             given to Insert() with their compressed form, as RocksDB does for those it reads and,
 //             with our patch 0007, for those it writes.
@@ -68,6 +71,8 @@ class BlockCache final : public rdb::CacheWrapper {
   std::size_t compressed_usage() const { return compressed_->GetUsage(); }
   // Bytes of the machine's memory that all blocks take.
   std::size_t held_bytes() const;
+  // Bytes of the capacity that are kept from blocks, for memtables and the like.
+  std::size_t reserved_bytes() const { return reserved_.load(std::memory_order_relaxed); }
 
  private:
   class Allocator;
@@ -76,7 +81,8 @@ class BlockCache final : public rdb::CacheWrapper {
     std::atomic<std::uint32_t> lookups{0};
   };
 
-  BlockCache(std::size_t capacity, std::shared_ptr<Allocator> memory);
+  BlockCache(std::size_t capacity, std::shared_ptr<Allocator> memory,
+             std::shared_ptr<Allocator> compressed_memory);
 
   bool has_room() const;
   void keep_compressed(const rdb::Slice& key, const rdb::Slice& block, rdb::CompressionType type,
@@ -85,18 +91,28 @@ class BlockCache final : public rdb::CacheWrapper {
                           CreateContext* context, Priority priority);
   void count_lookup(const rdb::Slice& key);
   void choose_form();
+  void choose_parts(std::uint32_t lookups, std::uint32_t misses, std::uint32_t index_misses);
   void share_capacity();
+  void give_back(std::size_t held);
 
+  // Apart from each other: only compressed blocks know their keys.
   const std::shared_ptr<Allocator> memory_;
+  const std::shared_ptr<Allocator> compressed_memory_;
   const std::shared_ptr<rdb::Cache> compressed_;
   std::atomic<std::size_t> capacity_;
   std::atomic<std::size_t> reserved_{0};
-  // What of the capacity is for all but compressed blocks.
+  // What of the capacity is for all but compressed blocks, and how much memory these may hold.
   std::atomic<std::size_t> uncompressed_capacity_;
+  std::atomic<std::size_t> compressed_held_{0};
   std::atomic<bool> is_tiered_{false};
   // Since the form was last chosen: lookups of data blocks, and how many of these were read.
   std::array<Count, 16> counts_;
   std::atomic<std::uint32_t> misses_{0};
+  // And how many indexes and filters were read.
+  std::atomic<std::uint32_t> index_misses_{0};
+  // While tiered: so many eighths of the capacity are not for compressed blocks.
+  std::atomic<std::size_t> other_parts_;
+  bool has_large_indexes_ = false;  // guarded by mutex_
   // Held by who chooses the form or shares the capacity; others need not wait for that.
   std::mutex mutex_;
 };

@@ -181,6 +181,55 @@ TEST_F(BlockCacheTest, ACompressedBlockIsKeptUncompressedWhenItIsUsedAgain) {
   EXPECT_EQ(decompressions, 2);
 }
 
+TEST_F(BlockCacheTest, ManyMissesLeaveMoreToCompressedBlocksThanFew) {
+  BlockCache cache(32 * kMiB);
+  cache.begin_with(1024 * kMiB);
+  const auto use = [&](std::uint64_t blocks) {
+    std::mt19937_64 random(1);
+    for (int i = 0; i < 300'000; ++i) {
+      const std::uint64_t number = random() % blocks;
+      Handle* handle = cache.Lookup(key(number), &kData);
+      if (handle == nullptr) {
+        const std::string bytes = compressed(number);
+        EXPECT_TRUE(cache
+                        .Insert(key(number), new Block(bytes + bytes), &kData, 2 * bytes.size(),
+                                &handle, Priority::LOW, bytes, rdb::kZSTD)
+                        .ok());
+      }
+      cache.Release(handle);
+    }
+    return cache.compressed_usage() * 100 / cache.GetCapacity();
+  };
+  constexpr std::uint64_t kFitCompressed = 32 * kMiB * 5 / 8 / kCompressedBytes;
+  EXPECT_GT(use(4 * kFitCompressed), 80U);
+  EXPECT_LT(use(kFitCompressed), 76U);
+  EXPECT_TRUE(cache.is_tiered());
+  EXPECT_GT(use(4 * kFitCompressed), 80U);
+  cache.EraseUnRefEntries();
+}
+
+TEST_F(BlockCacheTest, IndexesThatDoNotFitGetMoreRoom) {
+  BlockCache cache(32 * kMiB);
+  cache.begin_with(1024 * kMiB);
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 300'000; ++i) {
+    const bool is_index = i % 10 == 0;
+    const std::uint64_t number = random() % 100'000;
+    const auto& helper = is_index ? kIndex : kData;
+    Handle* handle = cache.Lookup(key(number + (is_index ? 1'000'000 : 0)), &helper);
+    if (handle == nullptr) {
+      const std::string bytes = compressed(number);
+      EXPECT_TRUE(cache
+                      .Insert(key(number + (is_index ? 1'000'000 : 0)), new Block(bytes + bytes),
+                              &helper, 2 * bytes.size(), &handle, Priority::LOW, bytes, rdb::kZSTD)
+                      .ok());
+    }
+    cache.Release(handle);
+  }
+  EXPECT_LT(cache.compressed_usage() * 100 / cache.GetCapacity(), 76U);
+  cache.EraseUnRefEntries();
+}
+
 TEST_F(BlockCacheTest, AWrittenBlockOfATieredCacheIsKeptCompressedOnly) {
   make_tiered();
   const int before = live_blocks;
@@ -298,6 +347,46 @@ TEST_F(BlockCacheTest, ASmallerCapacityIsKeptToAsBlocksComeIn) {
   EXPECT_EQ(cache_.GetCapacity(), kMiB);
   make_tiered();
   EXPECT_LE(cache_.GetUsage(), kMiB + kMiB / 8);
+}
+
+TEST_F(BlockCacheTest, ASmallerCapacityGivesMemoryBackToTheSystemAtOnceAndNoMoreThanThat) {
+  BlockCache cache(64 * kMiB);
+  cache.begin_with(1024 * kMiB);
+  for (std::uint64_t i = 0; i < 60'000; ++i) {
+    const std::string bytes(1000 + i * 7919 % 3000, 'b');
+    Handle* handle = nullptr;
+    EXPECT_TRUE(cache
+                    .Insert(key(i), new Block(bytes), &kData, bytes.size(), &handle,
+                            Priority::LOW, bytes, rdb::kZSTD)
+                    .ok());
+    cache.Release(handle);
+  }
+  ASSERT_GT(cache.held_bytes(), 45 * kMiB);
+  cache.SetCapacity(32 * kMiB);
+  EXPECT_LE(cache.held_bytes(), 32 * kMiB) << "seven eighths, and what sizes of blocks lose";
+  EXPECT_GE(cache.compressed_usage(), 23 * kMiB);
+  cache.EraseUnRefEntries();
+}
+
+TEST_F(BlockCacheTest, ThreadsFindWhatTheyLookForWhileTheCapacityChanges) {
+  make_tiered();
+  std::atomic<bool> must_stop{false};
+  std::thread resizer([&] {
+    for (std::size_t i = 0; !must_stop; ++i) cache_.SetCapacity(i % 2 == 0 ? kMiB : 32 * kMiB);
+  });
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < 3; ++t) {
+    threads.emplace_back([this, t] {
+      std::mt19937_64 random(t);
+      for (int i = 0; i < 20'000; ++i) {
+        const std::uint64_t number = random() % 8000;
+        if (!finds(number)) read_in(number);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  must_stop = true;
+  resizer.join();
 }
 
 TEST_F(BlockCacheTest, ThreadsFindWhatTheyLookFor) {

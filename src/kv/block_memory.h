@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -19,10 +20,14 @@ namespace basalt::kv {
 //             A chunk of 256 KiB holds pieces of one class; a chunk without pieces in use gives
 //             its pages back and may later serve any class. Larger blocks are mappings of their
 //             own. Decision 0010 has the figures.
-// Threads     Safe from any thread; a lock per size class, one for chunks.
+//             Blocks that are released here and there leave holes, and hardly a chunk empty: who
+//             needs memory back for something else retires chunks.
+// Threads     Safe from any thread; a lock per size class, then one for chunks.
 // Failure     allocate() ends the process when the system has no memory, as operator new does.
 class BlockMemory {
  public:
+  static constexpr std::size_t kChunkBytes = 256 * 1024;
+
   BlockMemory() = default;
   BlockMemory(const BlockMemory&) = delete;
   BlockMemory& operator=(const BlockMemory&) = delete;
@@ -32,6 +37,11 @@ class BlockMemory {
   // At least `bytes` bytes, aligned for any type; release() gives them back.
   void* allocate(std::size_t bytes);
   void release(void* block);
+  // Picks one of the emptiest chunks, hands out nothing more of it, and calls `visit` for each of
+  // its blocks in use, which their owner is to release: with the last one, all of the chunk goes
+  // back to the system. False when there is no chunk to pick. `visit` may read what the block's
+  // owner writes at the same time, so both must do it atomically; it must not call this pool.
+  bool retire_chunk(const std::function<void(const void* block)>& visit);
   // How many bytes the block at hand has: what allocate() rounded its size up to.
   static std::size_t size_of(const void* block);
 
@@ -55,10 +65,16 @@ class BlockMemory {
 
   void* allocate_large(std::size_t bytes);
   Chunk* take_chunk(std::size_t size_class);
+  // What chunks without pieces in use come to: under their class's lock, then without it.
+  void forget(Chunk* chunk);
   void give_back(Chunk* chunk);
+  // One with few pieces in use, and the number of its class; null if there is none.
+  std::pair<Chunk*, std::size_t> emptiest_chunk();
 
   std::array<SizeClass, kClasses> classes_;
   std::mutex chunks_mutex_;
+  std::vector<Chunk*> chunks_;                                   // guarded by chunks_mutex_; in use
+  std::size_t hand_ = 0;                                         // guarded by chunks_mutex_
   std::vector<Chunk*> free_chunks_;                              // guarded by chunks_mutex_
   std::vector<std::pair<std::byte*, std::size_t>> regions_;      // guarded by chunks_mutex_
   std::byte* fresh_ = nullptr;                                   // guarded by chunks_mutex_

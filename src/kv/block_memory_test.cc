@@ -7,7 +7,9 @@
 #include <cstring>
 #include <map>
 #include <random>
+#include <set>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace basalt::kv {
@@ -139,6 +141,92 @@ TEST(BlockMemoryTest, BlocksOfManyThreadsDoNotOverlap) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(damaged, 0);
+  EXPECT_EQ(memory.used_bytes(), 0U);
+}
+
+TEST(BlockMemoryTest, RetiringAChunkTellsItsBlocksInUseAndHandsOutNoMoreOfIt) {
+  BlockMemory memory;
+  std::set<const void*> used;
+  for (int i = 0; i < 40; ++i) used.insert(memory.allocate(4000));
+  for (int i = 0; i < 10; ++i) {
+    const void* const block = *used.begin();
+    used.erase(block);
+    memory.release(const_cast<void*>(block));
+  }
+  std::set<const void*> visited;
+  EXPECT_TRUE(memory.retire_chunk([&](const void* block) { visited.insert(block); }));
+  EXPECT_EQ(visited, used);
+  EXPECT_FALSE(memory.retire_chunk([](const void*) {})) << "there is no other chunk";
+  void* const other = memory.allocate(4000);
+  EXPECT_EQ(memory.held_bytes(), 2 * kChunkBytes) << "the retired chunk has room, but not for this";
+  memory.release(other);
+  for (const void* block : used) memory.release(const_cast<void*>(block));
+  EXPECT_EQ(memory.held_bytes(), kChunkBytes);
+  EXPECT_EQ(memory.used_bytes(), 0U);
+}
+
+TEST(BlockMemoryTest, AFullChunkIsRetiredToo) {
+  BlockMemory memory;
+  std::vector<void*> blocks;
+  while (memory.held_bytes() <= kChunkBytes) blocks.push_back(memory.allocate(30'000));
+  void* const second = blocks.back();
+  blocks.pop_back();
+  memory.release(second);
+  std::size_t visited = 0;
+  while (memory.retire_chunk([&](const void*) { ++visited; })) {
+  }
+  EXPECT_EQ(visited, blocks.size());
+  for (void* block : blocks) memory.release(block);
+  EXPECT_EQ(memory.held_bytes(), 0U);
+}
+
+TEST(BlockMemoryTest, AmongManyChunksAnEmptyOneIsRetiredBeforeAFullOne) {
+  BlockMemory memory;
+  std::vector<void*> blocks;
+  for (std::size_t i = 0; i < 8 * kChunkBytes / 4096; ++i) blocks.push_back(memory.allocate(4096));
+  // All but one of those in one chunk.
+  const auto chunk_of = [](const void* block) {
+    return reinterpret_cast<std::uintptr_t>(block) / kChunkBytes;
+  };
+  const std::uintptr_t emptied = chunk_of(blocks[100]);
+  for (void*& block : blocks) {
+    if (block != blocks[100] && chunk_of(block) == emptied) {
+      memory.release(std::exchange(block, nullptr));
+    }
+  }
+  std::vector<const void*> visited;
+  memory.retire_chunk([&](const void* block) { visited.push_back(block); });
+  EXPECT_EQ(visited, std::vector<const void*>{blocks[100]});
+  for (void* block : blocks) memory.release(block);
+}
+
+TEST(BlockMemoryTest, ChunksMayBeRetiredWhileOthersTakeAndReleaseTheirBlocks) {
+  BlockMemory memory;
+  std::atomic<bool> must_stop{false};
+  std::thread retirer([&] {
+    while (!must_stop) memory.retire_chunk([](const void*) {});
+  });
+  std::vector<std::thread> users;
+  for (unsigned seed = 1; seed <= 3; ++seed) {
+    users.emplace_back([&memory, seed] {
+      std::mt19937 random(seed);
+      std::vector<Filled> blocks;
+      for (int i = 0; i < 30'000; ++i) {
+        if (blocks.size() < 200 || random() % 2 == 0) {
+          blocks.push_back(fill(memory, 256 + random() % 5000, static_cast<unsigned char>(i)));
+        } else {
+          std::swap(blocks[random() % blocks.size()], blocks.back());
+          EXPECT_TRUE(blocks.back().is_intact());
+          memory.release(blocks.back().bytes);
+          blocks.pop_back();
+        }
+      }
+      for (const Filled& block : blocks) memory.release(block.bytes);
+    });
+  }
+  for (std::thread& user : users) user.join();
+  must_stop = true;
+  retirer.join();
   EXPECT_EQ(memory.used_bytes(), 0U);
 }
 

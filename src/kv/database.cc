@@ -21,6 +21,7 @@
 #include "kv/health_listener.h"
 #include "kv/index_collector.h"
 #include "kv/log_check.h"
+#include "kv/memory_budget.h"
 #include "kv/rocksdb_access.h"
 #include "kv/rocksdb_options.h"
 #include "kv/status_conversion.h"
@@ -252,6 +253,10 @@ Status Database::open_families() {
 }
 
 void Database::begin_caching(const std::shared_ptr<BlockCache>& cache) {
+  if (options_.process_memory_bytes != 0) {
+    budget_ = std::make_unique<MemoryBudget>(options_.process_memory_bytes,
+                                             options_.memtables_total_bytes / 2, cache);
+  }
   rdb::ColumnFamilyHandle* const tables = family_handle(kDefaultFamily);
   rdb::TablePropertiesCollection files;
   if (!db_->GetPropertiesOfAllTables(tables, &files).ok()) return;
@@ -261,9 +266,20 @@ void Database::begin_caching(const std::shared_ptr<BlockCache>& cache) {
   loader_ = std::make_unique<CacheLoader>(*db_, *tables, cache, bytes.stored);
 }
 
+std::vector<Setting> Database::settings() const {
+  std::vector<Setting> settings = explain(machine_, given_);
+  for (Setting& setting : settings) {
+    if (budget_ != nullptr && setting.name == kBlockCacheSetting) {
+      setting.value = budget_->blocks_bytes();
+    }
+  }
+  return settings;
+}
+
 Database::~Database() {
   if (db_ == nullptr) return;
   loader_.reset();
+  budget_.reset();
   for (rdb::ColumnFamilyHandle* family : families_) {
     from_rocksdb(db_->DestroyColumnFamilyHandle(family)).ignore("the database closes anyway");
   }

@@ -204,6 +204,7 @@ struct IndexFiles {
 };
 
 class BlockCache;
+class MemoryBudget;
 class CacheLoader;
 class GuardedFileSystem;
 class KeyPartsSlot;
@@ -221,7 +222,7 @@ class Database {
 
   const DatabaseOptions& options() const { return options_; }
   // What the options have come to on this machine, and why.
-  std::vector<Setting> settings() const { return explain(machine_, given_); }
+  std::vector<Setting> settings() const;
   // Whether it may be written. Who writes through rocksdb() asks before; write() does.
   Health& health() { return *health_; }
   // Makes RocksDB write again after a failure whose cause is gone, and proves that it can. All
@@ -308,6 +309,7 @@ class Database {
   const std::shared_ptr<KeyPartsSlot> key_parts_;
   rdb::TransactionDB* db_ = nullptr;
   std::vector<rdb::ColumnFamilyHandle*> families_;
+  std::unique_ptr<MemoryBudget> budget_;
   std::unique_ptr<CacheLoader> loader_;
   GroupSync log_sync_;
 };

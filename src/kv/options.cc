@@ -104,6 +104,8 @@ DatabaseOptions with_defaults_for(const Machine& machine, DatabaseOptions option
   }
   if (options.block_cache_bytes == 0) {
     options.block_cache_bytes = default_cache_bytes(machine, options);
+    const bool has_budget = machine.is_memory_ours && options.direct_io == DirectIo::kOn;
+    options.process_memory_bytes = has_budget ? memory : 0;
   }
   if (options.max_total_wal_bytes == 0) {
     options.max_total_wal_bytes = std::max(4 * options.memtables_total_bytes, 64 * kMiB);
@@ -141,12 +143,15 @@ std::vector<Setting> explain(const Machine& machine, const DatabaseOptions& give
                                 "keeps pages of tables"
       : machine.has_direct_io ? "the memory is limited, and one cache uses it best"
                               : "the file system has none");
-  add("rocksdb_block_cache_size", given.block_cache_bytes, used.block_cache_bytes,
-      std::string(is_direct ? "three quarters" : "half") +
-          " of the memory that the server, an eighth but at least 224 MiB, and the memtables "
-          "leave" +
-          (machine.is_memory_ours ? "" : "; no more than a quarter, as no limit says that the "
-                                         "memory is for this server alone"));
+  add(kBlockCacheSetting.data(), given.block_cache_bytes, used.block_cache_bytes,
+      used.process_memory_bytes != 0
+          ? "what all else in memory leaves of nine tenths of the limit"
+          : std::string(is_direct ? "three quarters" : "half") +
+                " of the memory that the server, an eighth but at least 224 MiB, and the memtables "
+                "leave" +
+                (machine.is_memory_ours ? ""
+                                        : "; no more than a quarter, as no limit says that the "
+                                          "memory is for this server alone"));
   add("rocksdb_write_buffer_size", given.memtable_bytes, used.memtable_bytes,
       "a 32nd of the memory, 4 to 64 MiB; there are up to four such memtables");
   add("rocksdb_max_total_wal_size", given.max_total_wal_bytes, used.max_total_wal_bytes,

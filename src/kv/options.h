@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace basalt::kv {
@@ -21,6 +22,10 @@ enum class DirectIo : std::uint8_t {
 struct DatabaseOptions {
   std::string directory;
   std::uint64_t block_cache_bytes = 0;
+  // Of all of this process: when it is not zero, the block cache takes what the rest leaves of it,
+  // see kv/memory_budget.h, and block_cache_bytes is what it begins with. Chosen with
+  // block_cache_bytes only.
+  std::uint64_t process_memory_bytes = 0;
   std::uint64_t memtable_bytes = 0;        // one memtable of one column family
   std::uint64_t memtables_total_bytes = 0;  // all memtables of all column families
   std::uint64_t max_total_wal_bytes = 0;
@@ -60,6 +65,7 @@ struct Setting {
   bool is_given = false;  // not chosen here
   std::string reason;     // of a chosen one: the rule
 };
+inline constexpr std::string_view kBlockCacheSetting = "rocksdb_block_cache_size";
 // The machine, then the sizes of `given` as with_defaults_for() leaves them.
 std::vector<Setting> explain(const Machine& machine, const DatabaseOptions& given);
 

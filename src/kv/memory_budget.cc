@@ -1,0 +1,86 @@
+#include "kv/memory_budget.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <utility>
+
+#include "kv/block_cache.h"
+
+namespace basalt::kv {
+namespace {
+
+constexpr std::uint64_t kMiB = 1024 * 1024;
+constexpr auto kInterval = std::chrono::milliseconds(100);
+// In such a time two thirds of what the rest took more at its highest are forgotten.
+constexpr double kForgetSeconds = 10;
+constexpr std::uint64_t kFreeParts = 10;
+constexpr std::uint64_t kFreeMin = 40 * kMiB;
+constexpr std::uint64_t kBlocksMin = 8 * kMiB;
+
+}  // namespace
+
+std::uint64_t resident_bytes() {
+  // The second number of proc_pid_statm(5).
+  std::ifstream file("/proc/self/statm");
+  std::uint64_t pages = 0;
+  if (!(file >> pages >> pages)) return 0;
+  return pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+std::uint64_t BlocksShare::free_bytes(std::uint64_t limit) {
+  return std::max(limit / kFreeParts, kFreeMin);
+}
+
+std::uint64_t BlocksShare::next(std::uint64_t resident, std::uint64_t blocks, double seconds) {
+  const auto rest = static_cast<double>(resident - std::min(resident, blocks));
+  const double forgotten = (highest_rest_ - rest) * std::min(1.0, seconds / kForgetSeconds);
+  highest_rest_ = std::max(rest, highest_rest_ - forgotten);
+  const std::uint64_t taken = static_cast<std::uint64_t>(highest_rest_) + free_bytes(limit_);
+  return std::max(limit_ - std::min(limit_, taken), least_);
+}
+
+MemoryBudget::MemoryBudget(std::uint64_t limit, std::uint64_t expected,
+                           std::shared_ptr<BlockCache> cache)
+    : cache_(std::move(cache)), share_(limit, std::min(kBlocksMin, limit)) {
+  share_.next(resident_bytes(), cache_->held_bytes(), 0);
+  share_.expect(expected);
+  apply(0);
+  thread_ = std::thread([this] {
+    pthread_setname_np(pthread_self(), "rocksdb:memory");
+    run();
+  });
+}
+
+MemoryBudget::~MemoryBudget() {
+  {
+    const std::lock_guard guard(mutex_);
+    must_stop_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
+}
+
+void MemoryBudget::run() {
+  auto last = std::chrono::steady_clock::now();
+  std::unique_lock guard(mutex_);
+  while (!wake_.wait_for(guard, kInterval, [this] { return must_stop_; })) {
+    const auto now = std::chrono::steady_clock::now();
+    apply(std::chrono::duration<double>(now - last).count());
+    last = now;
+  }
+}
+
+void MemoryBudget::apply(double seconds) {
+  const std::uint64_t resident = resident_bytes();
+  if (resident == 0) return;
+  const std::uint64_t blocks = share_.next(resident, cache_->held_bytes(), seconds);
+  blocks_bytes_.store(blocks, std::memory_order_relaxed);
+  // Reserved bytes are memory of the rest, which has been counted.
+  cache_->SetCapacity(blocks + cache_->reserved_bytes());
+}
+
+}  // namespace basalt::kv

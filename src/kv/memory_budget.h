@@ -1,0 +1,71 @@
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+namespace basalt::kv {
+
+class BlockCache;
+
+// What of a process's memory blocks may have, from what the rest of it was seen to take.
+//
+// Purpose     What the server, its connections, other engines, memtables and compactions take
+//             differs by a hundred megabytes and more between a load of reads and one of writes. A
+//             size chosen beforehand is too large for one or too small for the other.
+// How         The rest is what is resident beside blocks. Its highest value counts, and is
+//             forgotten within some ten seconds, so that blocks need not go for each compaction. A
+//             part of the limit is left to the page cache, for logs, and to what grows meanwhile.
+// Threads     One.
+class BlocksShare {
+ public:
+  // `limit`: bytes the process may take. `least`: what blocks get in any case.
+  BlocksShare(std::uint64_t limit, std::uint64_t least) : limit_(limit), least_(least) {}
+
+  // What is left free, of a limit in bytes.
+  static std::uint64_t free_bytes(std::uint64_t limit);
+
+  // Beside what is seen, so much is about to be needed.
+  void expect(std::uint64_t bytes) { highest_rest_ += bytes; }
+  // How many bytes of blocks there may be. `resident`: of the process; `blocks`: of them, those of
+  // blocks; `seconds`: since the last time.
+  std::uint64_t next(std::uint64_t resident, std::uint64_t blocks, double seconds);
+
+ private:
+  const std::uint64_t limit_;
+  const std::uint64_t least_;
+  double highest_rest_ = 0;
+};
+
+// Keeps the capacity of the cache to that share, from a thread of its own, until its destruction.
+class MemoryBudget {
+ public:
+  // `limit`: bytes the process may take. `expected`: bytes that the rest will soon take beside what
+  // it takes now, for memtables.
+  MemoryBudget(std::uint64_t limit, std::uint64_t expected, std::shared_ptr<BlockCache> cache);
+  ~MemoryBudget();
+  MemoryBudget(const MemoryBudget&) = delete;
+  MemoryBudget& operator=(const MemoryBudget&) = delete;
+
+  // Bytes of blocks that there may be now.
+  std::uint64_t blocks_bytes() const { return blocks_bytes_.load(std::memory_order_relaxed); }
+
+ private:
+  void run();
+  void apply(double seconds);
+
+  const std::shared_ptr<BlockCache> cache_;
+  BlocksShare share_;
+  std::atomic<std::uint64_t> blocks_bytes_{0};
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool must_stop_ = false;  // guarded by mutex_
+  std::thread thread_;
+};
+
+// Bytes of this process that are in memory, code included; 0 if the system does not say.
+std::uint64_t resident_bytes();
+
+}  // namespace basalt::kv
