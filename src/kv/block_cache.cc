@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -74,13 +75,21 @@ void destroy(rdb::Cache::ObjectPtr block, rdb::MemoryAllocator* memory) {
 
 const rdb::Cache::CacheItemHelper kCompressedHelper(rdb::CacheEntryRole::kDataBlock, destroy);
 
-// Of as many shards as RocksDB chooses, or of one, from which anything can be driven out at once.
-enum class Shards : std::uint8_t { kMany, kOne };
+// In each shard of the cache there must be room for several filters of large files, 5 MB each, even
+// if an eighth of the capacity is for them. Where there is not, each lookup reads a filter.
+constexpr std::size_t kCapacityOfShard = std::size_t{512} * 1024 * 1024;
+constexpr std::size_t kShardBitsMost = 6;
 
-std::shared_ptr<rdb::Cache> make_clock_cache(std::size_t capacity, Shards shards,
+int shard_bits(std::size_t capacity) {
+  const std::size_t shards = std::max<std::size_t>(capacity / kCapacityOfShard, 1);
+  const std::size_t bits = std::bit_width(shards) - 1;
+  return static_cast<int>(std::min(bits, kShardBitsMost));
+}
+
+std::shared_ptr<rdb::Cache> make_clock_cache(std::size_t capacity, int bits,
                                              const std::shared_ptr<rdb::MemoryAllocator>& memory) {
   rdb::HyperClockCacheOptions options(capacity);
-  if (shards == Shards::kOne) options.num_shard_bits = 0;
+  options.num_shard_bits = bits;
   options.memory_allocator = memory;
   return options.MakeSharedCache();
 }
@@ -112,12 +121,12 @@ BlockCache::BlockCache(std::size_t capacity)
 // The table of a cache is made for the capacity it has at first.
 BlockCache::BlockCache(std::size_t capacity, std::shared_ptr<Allocator> memory,
                        std::shared_ptr<Allocator> compressed_memory)
-    : CacheWrapper(make_clock_cache(capacity, Shards::kMany, memory), memory),
+    : CacheWrapper(make_clock_cache(capacity, shard_bits(capacity), memory), memory),
       memory_(std::move(memory)),
       compressed_memory_(std::move(compressed_memory)),
       compressed_(
-          make_clock_cache(compressed_capacity(capacity, kPartsFew), Shards::kOne,
-                           compressed_memory_)),
+          // One shard, from which anything can be driven out at once.
+          make_clock_cache(compressed_capacity(capacity, kPartsFew), 0, compressed_memory_)),
       capacity_(capacity),
       uncompressed_capacity_(capacity),
       other_parts_(kPartsFew) {}

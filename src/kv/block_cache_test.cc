@@ -304,6 +304,41 @@ TEST_F(BlockCacheTest, AnIndexIsNeverCompressed) {
   EXPECT_EQ(decompressions, 0);
 }
 
+// As in files of 64 MB with small entries.
+TEST_F(BlockCacheTest, LargeFiltersStayInASmallCacheHoweverMuchDataIsRead) {
+  BlockCache cache(160 * kMiB);
+  cache.begin_with(1024 * kMiB);
+  const auto is_there = [&](std::uint64_t number) {
+    Handle* const handle = cache.Lookup(key(number), &kIndex);
+    if (handle != nullptr) cache.Release(handle);
+    return handle != nullptr;
+  };
+  constexpr std::uint64_t kFilters = 3;
+  const std::string filter(5'000'000, 'f');
+  for (std::uint64_t i = 0; i < kFilters; ++i) {
+    EXPECT_TRUE(cache.Insert(key(i), new Block(filter), &kIndex, filter.size()).ok());
+  }
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 200'000; ++i) {
+    const std::uint64_t number = 1000 + random() % 200'000;
+    Handle* handle = cache.Lookup(key(number), &kData);
+    if (handle == nullptr) {
+      const std::string bytes = compressed(number);
+      EXPECT_TRUE(cache
+                      .Insert(key(number), new Block(bytes + bytes), &kData, 2 * bytes.size(),
+                              &handle, Priority::LOW, bytes, rdb::kZSTD)
+                      .ok());
+    }
+    cache.Release(handle);
+    if (i % 1000 == 0) {
+      for (std::uint64_t filter_number = 0; filter_number < kFilters; ++filter_number) {
+        ASSERT_TRUE(is_there(filter_number)) << i;
+      }
+    }
+  }
+  cache.EraseUnRefEntries();
+}
+
 TEST_F(BlockCacheTest, AnErasedBlockIsGoneInBothForms) {
   read_in(1);
   cache_.Erase(key(1));
