@@ -110,8 +110,8 @@ rdb::ColumnFamilyOptions make_table_family_options(const DatabaseOptions& option
 
   family.level_compaction_dynamic_level_bytes = true;
   family.max_bytes_for_level_base = 4 * options.memtable_bytes;
-  // Until a file is full, its blocks wait for its dictionary and the hashes of its keys, 8 bytes
-  // each, for its filter. So each compaction needs the memory of a file, and of a little more.
+  // Until a file is full, the hashes of its keys, 8 bytes each, wait for its filter, and its first
+  // blocks for its dictionary.
   family.target_file_size_base = std::clamp(options.memtable_bytes, 8 * kMiB, 64 * kMiB);
   family.level0_file_num_compaction_trigger = 4;
   family.level0_slowdown_writes_trigger = 20;
@@ -124,8 +124,12 @@ rdb::ColumnFamilyOptions make_table_family_options(const DatabaseOptions& option
   family.bottommost_compression = rdb::kZSTD;
   family.bottommost_compression_opts.enabled = true;
   family.bottommost_compression_opts.level = 1;
+  // Of what a file begins with: all of it would wait in memory. ZSTD's trainer takes as long as
+  // half of the compaction does, and gains 0 to 3 %: decision 0016.
   family.bottommost_compression_opts.max_dict_bytes = 16 * 1024;
-  family.bottommost_compression_opts.zstd_max_train_bytes = 100 * 16 * 1024;
+  family.bottommost_compression_opts.zstd_max_train_bytes = 400 * 1024;
+  family.bottommost_compression_opts.use_zstd_dict_trainer = false;
+  family.bottommost_compression_opts.max_dict_buffer_bytes = 4 * kMiB;
 
   // Files in which most of a window of keys is deleted are compacted early, so that scans do not
   // wade through tombstones. Half is not most: where each change of an entry is a removal and an

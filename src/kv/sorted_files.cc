@@ -10,23 +10,10 @@
 #include "kv/status_conversion.h"
 
 namespace basalt::kv {
-namespace {
-
-// A dictionary is trained with what comes first, which waits in memory for it. Who merges files
-// knows how large they become; here nothing but this would end the wait.
-constexpr std::uint64_t kDictionaryBytesMax = 4 * 1024 * 1024;
-
-rdb::Options file_options(Database& database, FamilyId family) {
-  rdb::Options options = database.rocksdb().GetBaseDB()->GetOptions(database.family_handle(family));
-  options.bottommost_compression_opts.max_dict_buffer_bytes = kDictionaryBytesMax;
-  return options;
-}
-
-}  // namespace
 
 struct SortedFiles::Writer {
   Writer(Database& database, FamilyId family)
-      : options(file_options(database, family)),
+      : options(database.rocksdb().GetBaseDB()->GetOptions(database.family_handle(family))),
         // Who has built an index reads it next: what the system has of the files may stay.
         files(rdb::EnvOptions(options), options, database.family_handle(family), false) {}
 
