@@ -44,6 +44,13 @@ constexpr std::size_t kSteps = 256;
 // Memory that is lost between blocks in use is part of the capacity, beyond such a share of it. Up
 // to a half: each size of blocks needs some memory of its own.
 constexpr std::size_t kLossShare = 16;
+// Uncompressed blocks may hold memory beyond theirs, up to such a share of the capacity, before all
+// that are not in use are dropped.
+constexpr std::size_t kHoldShare = 8;
+// So many chunks at most are given back by who inserts a block; it is a query.
+constexpr std::size_t kChunksOfInsert = 16;
+// How often in a row it may be chosen anew how much is for uncompressed blocks.
+constexpr std::uint32_t kPatienceMost = 1024;
 // Compressed blocks of each size have a chunk with room, and there are about so many sizes.
 constexpr std::size_t kLossOfSizes = 8 * BlockMemory::kChunkBytes;
 
@@ -90,6 +97,8 @@ std::shared_ptr<rdb::Cache> make_clock_cache(std::size_t capacity, int bits,
                                              const std::shared_ptr<rdb::MemoryAllocator>& memory) {
   rdb::HyperClockCacheOptions options(capacity);
   options.num_shard_bits = bits;
+  // Its table never shrinks: charged, it could take all of a capacity that has become small.
+  options.metadata_charge_policy = rdb::kDontChargeCacheMetadata;
   options.memory_allocator = memory;
   return options.MakeSharedCache();
 }
@@ -144,13 +153,13 @@ rdb::Status BlockCache::Insert(const rdb::Slice& key, ObjectPtr object,
     const rdb::Status status = target_->Insert(key, object, helper, charge, handle, priority);
     if (object == nullptr && handle != nullptr && status.ok()) {
       reserved_.fetch_add(target_->GetCharge(*handle), std::memory_order_relaxed);
-      share_capacity();
+      share_capacity(Patience::kLittle);
     }
     return status;
   }
   const bool was_read = handle != nullptr;
   if (was_read) misses_.fetch_add(1, std::memory_order_relaxed);
-  share_capacity();
+  share_capacity(Patience::kLittle);
   const bool is_kept_compressed = is_tiered() && !compressed.empty();
   if (is_kept_compressed) keep_compressed(key, compressed, type, priority);
   // What was written is perhaps not wanted, and drives nothing out.
@@ -200,7 +209,22 @@ void BlockCache::EraseUnRefEntries() {
 
 void BlockCache::SetCapacity(std::size_t capacity) {
   capacity_.store(capacity, std::memory_order_relaxed);
-  share_capacity();
+  drop_uncompressed();
+  share_capacity(Patience::kAll);
+}
+
+// Holes between uncompressed blocks are of no use to others, and nobody can tell which blocks lie
+// around them.
+void BlockCache::drop_uncompressed() {
+  const std::lock_guard guard(mutex_);
+  const std::size_t capacity = GetCapacity();
+  const std::size_t for_blocks = capacity - std::min(capacity, reserved_bytes());
+  const std::size_t uncompressed =
+      is_tiered() ? for_blocks / kParts * other_parts_.load(std::memory_order_relaxed) : for_blocks;
+  const std::size_t may_hold = uncompressed + capacity / kHoldShare + kLossOfSizes;
+  if (memory_->blocks().held_bytes() <= may_hold) return;
+  is_tiered_.store(true, std::memory_order_relaxed);
+  target_->EraseUnRefEntries();
 }
 
 std::size_t BlockCache::GetUsage() const { return target_->GetUsage() + compressed_->GetUsage(); }
@@ -211,7 +235,7 @@ std::size_t BlockCache::held_bytes() const {
 
 void BlockCache::begin_with(std::uint64_t entry_bytes) {
   is_tiered_.store(entry_bytes > GetCapacity(), std::memory_order_relaxed);
-  share_capacity();
+  share_capacity(Patience::kAll);
 }
 
 bool BlockCache::is_full() const {
@@ -295,18 +319,29 @@ void BlockCache::choose_form() {
 
 void BlockCache::choose_parts(std::uint32_t lookups, std::uint32_t misses,
                               std::uint32_t index_misses) {
-  if (index_misses > lookups / kIndexMissesForMore && is_full()) has_large_indexes_ = true;
-  const std::size_t now = other_parts_.load(std::memory_order_relaxed);
-  if (has_large_indexes_ || misses < lookups / kMissesForMore) {
+  const bool has_dropped_indexes = std::exchange(has_dropped_indexes_, false);
+  if (index_misses > lookups / kIndexMissesForMore && !has_dropped_indexes && is_full()) {
+    has_large_indexes_ = true;
+  }
+  const bool has_more = other_parts_.load(std::memory_order_relaxed) == kPartsMore;
+  if (!has_more && (has_large_indexes_ || misses < lookups / kMissesForMore)) {
+    if (!has_large_indexes_ && rounds_to_wait_ != 0) {
+      --rounds_to_wait_;
+      return;
+    }
     other_parts_.store(kPartsMore, std::memory_order_relaxed);
-  } else if (now != kPartsFew && misses > lookups / kMissesForFew) {
+  } else if (has_more && !has_large_indexes_ && misses > lookups / kMissesForFew) {
     other_parts_.store(kPartsFew, std::memory_order_relaxed);
     // Those that stay would keep the others' memory from the system.
     target_->EraseUnRefEntries();
+    has_dropped_indexes_ = true;
+    // What fits with few of them, and not with more, would be dropped again and again.
+    patience_ = std::min(2 * patience_, kPatienceMost);
+    rounds_to_wait_ = patience_;
   }
 }
 
-void BlockCache::share_capacity() {
+void BlockCache::share_capacity(Patience patience) {
   const std::size_t capacity = GetCapacity();
   const BlockMemory& blocks = memory_->blocks();
   const std::size_t used = blocks.used_bytes();
@@ -317,20 +352,27 @@ void BlockCache::share_capacity() {
   const std::size_t others = other_parts_.load(std::memory_order_relaxed);
   const std::size_t compressed = is_tiered() ? compressed_capacity(left - reserved, others) : 0;
   const std::size_t wanted = left - compressed;
-  const std::size_t now = uncompressed_capacity_.load(std::memory_order_relaxed);
-  const bool is_shared_so =
-      (wanted < now ? now - wanted : wanted - now) <= capacity / kSteps;
-  const bool holds_too_much = compressed_memory_->blocks().held_bytes() >
-                              compressed_held_.load(std::memory_order_relaxed);
-  if (is_shared_so && !holds_too_much) return;
-  const std::unique_lock guard(mutex_, std::try_to_lock);
-  if (!guard.owns_lock()) return;
-  uncompressed_capacity_.store(wanted, std::memory_order_relaxed);
+  const auto is_near = [&](std::size_t is, std::size_t should_be) {
+    return (is < should_be ? should_be - is : is - should_be) <= capacity / kSteps;
+  };
+  if (is_near(uncompressed_capacity_.load(std::memory_order_relaxed), wanted) &&
+      is_near(compressed_->GetCapacity(), compressed) &&
+      compressed_memory_->blocks().held_bytes() <=
+          compressed_held_.load(std::memory_order_relaxed)) {
+    return;
+  }
+  std::unique_lock guard(mutex_, std::defer_lock);
+  if (patience == Patience::kAll) {
+    guard.lock();
+  } else if (!guard.try_lock()) {
+    return;
+  }
   const std::size_t may_hold = compressed + compressed / kLossShare + kLossOfSizes;
+  uncompressed_capacity_.store(wanted, std::memory_order_relaxed);
   compressed_held_.store(may_hold, std::memory_order_relaxed);
   compressed_->SetCapacity(compressed);
   target_->SetCapacity(wanted);
-  give_back(may_hold);
+  if (!give_back(may_hold, patience)) return;
   // What is too much leaves a cache only as something as large comes in.
   const std::size_t kept = compressed_->GetUsage();
   if (kept > compressed) {
@@ -341,11 +383,12 @@ void BlockCache::share_capacity() {
   }
 }
 
-// Makes compressed blocks hold no more memory than that, but for what is used at this moment.
-void BlockCache::give_back(std::size_t held) {
+// Makes compressed blocks hold no more memory than that, but for what is used at this moment. False
+// if the rest is left to the next who comes.
+bool BlockCache::give_back(std::size_t held, Patience patience) {
   BlockMemory& blocks = compressed_memory_->blocks();
   const std::size_t now = blocks.held_bytes();
-  if (now <= held) return;
+  if (now <= held) return true;
   std::vector<std::array<std::uint64_t, 2>> keys;
   const auto visit = [&keys](const void* block) {
     const auto* const kept = static_cast<const CompressedBlock*>(block);
@@ -353,13 +396,17 @@ void BlockCache::give_back(std::size_t held) {
     keys.push_back({std::atomic_ref(key[0]).load(std::memory_order_relaxed),
                     std::atomic_ref(key[1]).load(std::memory_order_relaxed)});
   };
-  for (std::size_t chunks = (now - held) / BlockMemory::kChunkBytes + 1; chunks != 0; --chunks) {
+  const std::size_t needed = (now - held) / BlockMemory::kChunkBytes + 1;
+  const std::size_t chunks =
+      patience == Patience::kAll ? needed : std::min(needed, kChunksOfInsert);
+  for (std::size_t i = 0; i < chunks; ++i) {
     keys.clear();
-    if (!blocks.retire_chunk(visit)) return;
+    if (!blocks.retire_chunk(visit)) return true;
     for (const auto& key : keys) {
       compressed_->Erase({reinterpret_cast<const char*>(key.data()), sizeof key});
     }
   }
+  return chunks == needed;
 }
 
 }  // namespace basalt::kv

@@ -30,16 +30,18 @@ namespace basalt::kv {
 //             Both parts are RocksDB's HyperClockCache. Other blocks (indexes, filters,
 //             dictionaries) are never compressed here.
 // Budget      What reserves memory of the cache, memtables above all, makes blocks of both forms
-//             give way, and leaves them its room when it ends. A smaller capacity is kept at once
-//             by compressed blocks: as many go as lie together, so that their memory can go back to
-//             the system. Uncompressed ones go as others come in.
+//             give way, and leaves them its room when it ends. Compressed blocks give way as they
+//             lie together, so that their memory can go back to the system. Uncompressed ones go as
+//             others come in; if by that too much memory would be held when the capacity is set,
+//             all go that are not in use, and the cache is tiered from then on.
 // Contract    rocksdb::Cache's, for keys of 16 bytes, which all keys of blocks are. Blocks must be
 //             given to Insert() with their compressed form, as RocksDB does for those it reads and,
 //             with our patch 0007, for those it writes.
 // Threads     As rocksdb::Cache: any.
 class BlockCache final : public rdb::CacheWrapper {
  public:
-  // `capacity`: bytes of all blocks and reservations, with what the cache itself needs for each.
+  // `capacity`: bytes of all blocks and reservations. What the cache itself needs, about 64 bytes
+  // for each, is not of it.
   explicit BlockCache(std::size_t capacity);
   ~BlockCache() override;
 
@@ -92,8 +94,11 @@ class BlockCache final : public rdb::CacheWrapper {
   void count_lookup(const rdb::Slice& key);
   void choose_form();
   void choose_parts(std::uint32_t lookups, std::uint32_t misses, std::uint32_t index_misses);
-  void share_capacity();
-  void give_back(std::size_t held);
+  // How much is done at once, and whether for that another may be waited for.
+  enum class Patience : std::uint8_t { kLittle, kAll };
+  void drop_uncompressed();
+  void share_capacity(Patience patience);
+  bool give_back(std::size_t held, Patience patience);
 
   // Apart from each other: only compressed blocks know their keys.
   const std::shared_ptr<Allocator> memory_;
@@ -112,7 +117,10 @@ class BlockCache final : public rdb::CacheWrapper {
   std::atomic<std::uint32_t> index_misses_{0};
   // While tiered: so many eighths of the capacity are not for compressed blocks.
   std::atomic<std::size_t> other_parts_;
-  bool has_large_indexes_ = false;  // guarded by mutex_
+  bool has_large_indexes_ = false;    // guarded by mutex_
+  bool has_dropped_indexes_ = false;  // guarded by mutex_; since the last choice
+  std::uint32_t patience_ = 1;        // guarded by mutex_
+  std::uint32_t rounds_to_wait_ = 0;  // guarded by mutex_; before there may be more of the others
   // Held by who chooses the form or shares the capacity; others need not wait for that.
   std::mutex mutex_;
 };

@@ -75,9 +75,12 @@ void MemoryBudget::run() {
 }
 
 void MemoryBudget::apply(double seconds) {
+  const std::uint64_t held = cache_->held_bytes();
   const std::uint64_t resident = resident_bytes();
   if (resident == 0) return;
-  const std::uint64_t blocks = share_.next(resident, cache_->held_bytes(), seconds);
+  // Blocks that come or go meanwhile are not to be taken for the rest.
+  const std::uint64_t blocks =
+      share_.next(resident, std::max<std::uint64_t>(held, cache_->held_bytes()), seconds);
   blocks_bytes_.store(blocks, std::memory_order_relaxed);
   // Reserved bytes are memory of the rest, which has been counted.
   cache_->SetCapacity(blocks + cache_->reserved_bytes());

@@ -1,16 +1,16 @@
 #include "kv/memory_budget.h"
 
+#include <rocksdb/memory_allocator.h>
 #include <sys/mman.h>
 
 #include <chrono>
 #include <cstring>
+#include <functional>
 #include <memory>
-#include <string>
 #include <thread>
 
 #include "base/test_support.h"
 #include "kv/block_cache.h"
-#include "kv/test_directory.h"
 
 // Goal: blocks have what the rest of the process leaves of the limit, soon after that changes.
 // Method: the share for given figures; and this process, whose size the tests change.
@@ -58,27 +58,81 @@ TEST(BlocksShareTest, BlocksHaveTheirLeastHoweverLargeTheRestIs) {
   EXPECT_EQ(share.next(10 * kMiB, 50 * kMiB, 0), 8 * kMiB) << "the highest counts";
 }
 
+// Memory that the tests take beside blocks.
+class Elsewhere {
+ public:
+  explicit Elsewhere(std::size_t bytes)
+      : bytes_(bytes), begin_(mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
+    EXPECT_NE(begin_, MAP_FAILED);
+    std::memset(begin_, 1, bytes);
+  }
+  ~Elsewhere() { munmap(begin_, bytes_); }
+  Elsewhere(const Elsewhere&) = delete;
+  Elsewhere& operator=(const Elsewhere&) = delete;
+
+ private:
+  const std::size_t bytes_;
+  void* const begin_;
+};
+
+bool comes_true(const std::function<bool()>& condition) {
+  for (int i = 0; i < 600; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  return false;
+}
+
+void deallocate(rdb::Cache::ObjectPtr block, rdb::MemoryAllocator* memory) {
+  memory->Deallocate(block);
+}
+const rdb::Cache::CacheItemHelper kBlock(rdb::CacheEntryRole::kDataBlock, deallocate);
+
+// Blocks as RocksDB reads them.
+void fill(BlockCache& cache, std::uint64_t bytes) {
+  constexpr std::size_t kBytes = 8000;
+  for (std::uint64_t i = 0; i < bytes / kBytes; ++i) {
+    char key[16] = {};
+    std::memcpy(key, &i, sizeof i);
+    void* const block = cache.memory_allocator()->Allocate(kBytes);
+    std::memset(block, 1, kBytes);
+    rdb::Cache::Handle* handle = nullptr;
+    ASSERT_TRUE(cache.Insert({key, sizeof key}, block, &kBlock, kBytes, &handle).ok());
+    cache.Release(handle);
+  }
+}
+
 TEST(MemoryBudgetTest, TheCacheGivesWayToWhatTheProcessTakesElsewhere) {
   const auto cache = std::make_shared<BlockCache>(16 * kMiB);
   const std::uint64_t limit = resident_bytes() + BlocksShare::free_bytes(0) + 100 * kMiB;
   const MemoryBudget budget(limit, 0, cache);
   const auto comes_to = [&](std::uint64_t least, std::uint64_t most) {
-    for (int i = 0; i < 600; ++i) {
+    return comes_true([&] {
       const std::size_t capacity = cache->GetCapacity();
-      if (capacity == budget.blocks_bytes() && capacity >= least && capacity <= most) return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    }
-    return false;
+      return capacity == budget.blocks_bytes() && capacity >= least && capacity <= most;
+    });
   };
   EXPECT_TRUE(comes_to(50 * kMiB, 110 * kMiB)) << cache->GetCapacity();
   const std::size_t before = cache->GetCapacity();
-  void* const elsewhere = mmap(nullptr, 40 * kMiB, PROT_READ | PROT_WRITE,
-                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  ASSERT_NE(elsewhere, MAP_FAILED);
-  std::memset(elsewhere, 1, 40 * kMiB);
-  EXPECT_TRUE(comes_to(0, before - 30 * kMiB)) << cache->GetCapacity();
-  munmap(elsewhere, 40 * kMiB);
+  {
+    const Elsewhere taken(40 * kMiB);
+    EXPECT_TRUE(comes_to(0, before - 30 * kMiB)) << cache->GetCapacity();
+  }
   EXPECT_TRUE(comes_to(before - 25 * kMiB, limit)) << cache->GetCapacity();
+}
+
+TEST(MemoryBudgetTest, MemoryOfBlocksThatNobodyReadsGoesBackToTheSystem) {
+  const auto cache = std::make_shared<BlockCache>(200 * kMiB);
+  fill(*cache, 80 * kMiB);
+  const std::uint64_t before = cache->held_bytes();
+  ASSERT_GT(before, 75 * kMiB);
+  const std::uint64_t limit = resident_bytes() + BlocksShare::free_bytes(0) + 20 * kMiB;
+  const MemoryBudget budget(limit, 0, cache);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_EQ(cache->held_bytes(), before) << "all has room";
+  const Elsewhere taken(60 * kMiB);
+  EXPECT_TRUE(comes_true([&] { return cache->held_bytes() < 45 * kMiB; })) << cache->held_bytes();
 }
 
 }  // namespace

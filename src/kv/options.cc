@@ -145,7 +145,7 @@ std::vector<Setting> explain(const Machine& machine, const DatabaseOptions& give
                               : "the file system has none");
   add(kBlockCacheSetting.data(), given.block_cache_bytes, used.block_cache_bytes,
       used.process_memory_bytes != 0
-          ? "what all else in memory leaves of nine tenths of the limit"
+          ? "what all else in memory leaves of the limit, but for a tenth of it, at least 40 MiB"
           : std::string(is_direct ? "three quarters" : "half") +
                 " of the memory that the server, an eighth but at least 224 MiB, and the memtables "
                 "leave" +
