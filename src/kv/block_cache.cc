@@ -49,7 +49,7 @@ constexpr std::size_t kLossShare = 16;
 constexpr std::size_t kHoldShare = 8;
 // So many chunks at most are given back by who inserts a block; it is a query.
 constexpr std::size_t kChunksOfInsert = 16;
-// How often in a row it may be chosen anew how much is for uncompressed blocks.
+// After blocks were dropped to choose anew, so many choices at most pass before it may be undone.
 constexpr std::uint32_t kPatienceMost = 1024;
 // Compressed blocks of each size have a chunk with room, and there are about so many sizes.
 constexpr std::size_t kLossOfSizes = 8 * BlockMemory::kChunkBytes;
@@ -225,6 +225,19 @@ void BlockCache::drop_uncompressed() {
   if (memory_->blocks().held_bytes() <= may_hold) return;
   is_tiered_.store(true, std::memory_order_relaxed);
   target_->EraseUnRefEntries();
+  // What fits only while memtables are small would be read anew with each of them.
+  wait_longer();
+}
+
+void BlockCache::wait_longer() {
+  patience_ = std::min(4 * patience_, kPatienceMost);
+  rounds_to_wait_ = patience_;
+}
+
+bool BlockCache::must_wait() {
+  if (rounds_to_wait_ == 0) return false;
+  --rounds_to_wait_;
+  return true;
 }
 
 std::size_t BlockCache::GetUsage() const { return target_->GetUsage() + compressed_->GetUsage(); }
@@ -310,6 +323,7 @@ void BlockCache::choose_form() {
   }
   const std::size_t uncompressed = target_->GetUsage() + kExpansion * compressed_->GetUsage();
   if (uncompressed <= GetCapacity() && misses <= lookups / kMissesFew) {
+    if (must_wait()) return;
     is_tiered_.store(false, std::memory_order_relaxed);
     compressed_->EraseUnRefEntries();
     return;
@@ -325,10 +339,7 @@ void BlockCache::choose_parts(std::uint32_t lookups, std::uint32_t misses,
   }
   const bool has_more = other_parts_.load(std::memory_order_relaxed) == kPartsMore;
   if (!has_more && (has_large_indexes_ || misses < lookups / kMissesForMore)) {
-    if (!has_large_indexes_ && rounds_to_wait_ != 0) {
-      --rounds_to_wait_;
-      return;
-    }
+    if (!has_large_indexes_ && must_wait()) return;
     other_parts_.store(kPartsMore, std::memory_order_relaxed);
   } else if (has_more && !has_large_indexes_ && misses > lookups / kMissesForFew) {
     other_parts_.store(kPartsFew, std::memory_order_relaxed);
@@ -336,8 +347,7 @@ void BlockCache::choose_parts(std::uint32_t lookups, std::uint32_t misses,
     target_->EraseUnRefEntries();
     has_dropped_indexes_ = true;
     // What fits with few of them, and not with more, would be dropped again and again.
-    patience_ = std::min(2 * patience_, kPatienceMost);
-    rounds_to_wait_ = patience_;
+    wait_longer();
   }
 }
 

@@ -97,6 +97,8 @@ class BlockCache final : public rdb::CacheWrapper {
   // How much is done at once, and whether for that another may be waited for.
   enum class Patience : std::uint8_t { kLittle, kAll };
   void drop_uncompressed();
+  void wait_longer();
+  bool must_wait();
   void share_capacity(Patience patience);
   bool give_back(std::size_t held, Patience patience);
 
@@ -120,7 +122,7 @@ class BlockCache final : public rdb::CacheWrapper {
   bool has_large_indexes_ = false;    // guarded by mutex_
   bool has_dropped_indexes_ = false;  // guarded by mutex_; since the last choice
   std::uint32_t patience_ = 1;        // guarded by mutex_
-  std::uint32_t rounds_to_wait_ = 0;  // guarded by mutex_; before there may be more of the others
+  std::uint32_t rounds_to_wait_ = 0;  // guarded by mutex_; before more may be uncompressed
   // Held by who chooses the form or shares the capacity; others need not wait for that.
   std::mutex mutex_;
 };
