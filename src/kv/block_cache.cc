@@ -103,8 +103,14 @@ std::shared_ptr<rdb::Cache> make_clock_cache(std::size_t capacity, int bits,
   return options.MakeSharedCache();
 }
 
-std::size_t compressed_capacity(std::size_t capacity, std::size_t other_parts) {
-  return capacity / kParts * (kParts - other_parts);
+// Of the room for blocks of a tiered cache.
+std::size_t compressed_part(std::size_t room, std::size_t other_parts) {
+  return room / kParts * (kParts - other_parts);
+}
+
+// How much memory compressed blocks may hold for such a capacity.
+std::size_t memory_for(std::size_t compressed) {
+  return compressed + compressed / kLossShare + kLossOfSizes;
 }
 
 }  // namespace
@@ -135,9 +141,10 @@ BlockCache::BlockCache(std::size_t capacity, std::shared_ptr<Allocator> memory,
       compressed_memory_(std::move(compressed_memory)),
       compressed_(
           // One shard, from which anything can be driven out at once.
-          make_clock_cache(compressed_capacity(capacity, kPartsFew), 0, compressed_memory_)),
+          make_clock_cache(compressed_part(capacity, kPartsFew), 0, compressed_memory_)),
       capacity_(capacity),
       uncompressed_capacity_(capacity),
+      compressed_capacity_(compressed_part(capacity, kPartsFew)),
       other_parts_(kPartsFew) {}
 
 BlockCache::~BlockCache() = default;
@@ -218,9 +225,8 @@ void BlockCache::SetCapacity(std::size_t capacity) {
 void BlockCache::drop_uncompressed() {
   const std::lock_guard guard(mutex_);
   const std::size_t capacity = GetCapacity();
-  const std::size_t for_blocks = capacity - std::min(capacity, reserved_bytes());
-  const std::size_t uncompressed =
-      is_tiered() ? for_blocks / kParts * other_parts_.load(std::memory_order_relaxed) : for_blocks;
+  const std::size_t room = capacity - std::min(capacity, reserved_bytes());
+  const std::size_t uncompressed = room - compressed_share(room);
   const std::size_t may_hold = uncompressed + capacity / kHoldShare + kLossOfSizes;
   if (memory_->blocks().held_bytes() <= may_hold) return;
   is_tiered_.store(true, std::memory_order_relaxed);
@@ -253,7 +259,7 @@ void BlockCache::begin_with(std::uint64_t entry_bytes) {
 
 bool BlockCache::is_full() const {
   if (!is_tiered()) return !has_room();
-  const std::size_t capacity = compressed_->GetCapacity();
+  const std::size_t capacity = compressed_capacity_.load(std::memory_order_relaxed);
   return compressed_->GetUsage() + capacity / kFreeShare >= capacity;
 }
 
@@ -351,6 +357,10 @@ void BlockCache::choose_parts(std::uint32_t lookups, std::uint32_t misses,
   }
 }
 
+std::size_t BlockCache::compressed_share(std::size_t room) const {
+  return is_tiered() ? compressed_part(room, other_parts_.load(std::memory_order_relaxed)) : 0;
+}
+
 void BlockCache::share_capacity(Patience patience) {
   const std::size_t capacity = GetCapacity();
   const BlockMemory& blocks = memory_->blocks();
@@ -359,16 +369,16 @@ void BlockCache::share_capacity(Patience patience) {
   const std::size_t lost = held - used - std::min(held - used, capacity / kLossShare);
   const std::size_t left = capacity - std::min(capacity / 2, lost);
   const std::size_t reserved = std::min(left, reserved_bytes());
-  const std::size_t others = other_parts_.load(std::memory_order_relaxed);
-  const std::size_t compressed = is_tiered() ? compressed_capacity(left - reserved, others) : 0;
+  const std::size_t compressed = compressed_share(left - reserved);
   const std::size_t wanted = left - compressed;
   const auto is_near = [&](std::size_t is, std::size_t should_be) {
     return (is < should_be ? should_be - is : is - should_be) <= capacity / kSteps;
   };
+  // RocksDB would take a lock to tell capacities, and this is asked with each block.
+  const std::size_t now = compressed_capacity_.load(std::memory_order_relaxed);
   if (is_near(uncompressed_capacity_.load(std::memory_order_relaxed), wanted) &&
-      is_near(compressed_->GetCapacity(), compressed) &&
-      compressed_memory_->blocks().held_bytes() <=
-          compressed_held_.load(std::memory_order_relaxed)) {
+      is_near(now, compressed) &&
+      compressed_memory_->blocks().held_bytes() <= memory_for(now)) {
     return;
   }
   std::unique_lock guard(mutex_, std::defer_lock);
@@ -377,12 +387,11 @@ void BlockCache::share_capacity(Patience patience) {
   } else if (!guard.try_lock()) {
     return;
   }
-  const std::size_t may_hold = compressed + compressed / kLossShare + kLossOfSizes;
   uncompressed_capacity_.store(wanted, std::memory_order_relaxed);
-  compressed_held_.store(may_hold, std::memory_order_relaxed);
+  compressed_capacity_.store(compressed, std::memory_order_relaxed);
   compressed_->SetCapacity(compressed);
   target_->SetCapacity(wanted);
-  if (!give_back(may_hold, patience)) return;
+  if (!give_back(memory_for(compressed), patience)) return;
   // What is too much leaves a cache only as something as large comes in.
   const std::size_t kept = compressed_->GetUsage();
   if (kept > compressed) {

@@ -99,6 +99,7 @@ class BlockCache final : public rdb::CacheWrapper {
   void drop_uncompressed();
   void wait_longer();
   bool must_wait();
+  std::size_t compressed_share(std::size_t room) const;
   void share_capacity(Patience patience);
   bool give_back(std::size_t held, Patience patience);
 
@@ -108,9 +109,9 @@ class BlockCache final : public rdb::CacheWrapper {
   const std::shared_ptr<rdb::Cache> compressed_;
   std::atomic<std::size_t> capacity_;
   std::atomic<std::size_t> reserved_{0};
-  // What of the capacity is for all but compressed blocks, and how much memory these may hold.
+  // What of the capacity is for all but compressed blocks, and for these.
   std::atomic<std::size_t> uncompressed_capacity_;
-  std::atomic<std::size_t> compressed_held_{0};
+  std::atomic<std::size_t> compressed_capacity_;
   std::atomic<bool> is_tiered_{false};
   // Since the form was last chosen: lookups of data blocks, and how many of these were read.
   std::array<Count, 16> counts_;

@@ -81,14 +81,24 @@ class BlockCacheTest : public testing::Test {
   }
 
   // As RocksDB does with a block that it has read.
-  Handle* read_in(std::uint64_t number, const std::string& bytes,
-                  const rdb::Cache::CacheItemHelper& helper = kData) {
+  static Handle* read_into(BlockCache& cache, std::uint64_t number, const std::string& bytes,
+                           const rdb::Cache::CacheItemHelper& helper = kData) {
     Handle* handle = nullptr;
-    EXPECT_TRUE(cache_
+    EXPECT_TRUE(cache
                     .Insert(key(number), new Block(bytes + bytes), &helper, 2 * bytes.size(),
                             &handle, Priority::LOW, bytes, rdb::kZSTD)
                     .ok());
     return handle;
+  }
+  // Looks a block up, and reads it if it is missing.
+  static void use(BlockCache& cache, std::uint64_t number, const std::string& bytes,
+                  const rdb::Cache::CacheItemHelper& helper = kData) {
+    Handle* const handle = cache.Lookup(key(number), &helper);
+    cache.Release(handle != nullptr ? handle : read_into(cache, number, bytes, helper));
+  }
+  Handle* read_in(std::uint64_t number, const std::string& bytes,
+                  const rdb::Cache::CacheItemHelper& helper = kData) {
+    return read_into(cache_, number, bytes, helper);
   }
   void read_in(std::uint64_t number) { cache_.Release(read_in(number, compressed(number))); }
   // And with one that a compaction writes.
@@ -184,27 +194,19 @@ TEST_F(BlockCacheTest, ACompressedBlockIsKeptUncompressedWhenItIsUsedAgain) {
 TEST_F(BlockCacheTest, ManyMissesLeaveMoreToCompressedBlocksThanFew) {
   BlockCache cache(32 * kMiB);
   cache.begin_with(1024 * kMiB);
-  const auto use = [&](std::uint64_t blocks) {
+  const auto share_after = [&](std::uint64_t blocks) {
     std::mt19937_64 random(1);
     for (int i = 0; i < 300'000; ++i) {
       const std::uint64_t number = random() % blocks;
-      Handle* handle = cache.Lookup(key(number), &kData);
-      if (handle == nullptr) {
-        const std::string bytes = compressed(number);
-        EXPECT_TRUE(cache
-                        .Insert(key(number), new Block(bytes + bytes), &kData, 2 * bytes.size(),
-                                &handle, Priority::LOW, bytes, rdb::kZSTD)
-                        .ok());
-      }
-      cache.Release(handle);
+      use(cache, number, compressed(number));
     }
     return cache.compressed_usage() * 100 / cache.GetCapacity();
   };
   constexpr std::uint64_t kFitCompressed = 32 * kMiB * 5 / 8 / kCompressedBytes;
-  EXPECT_GT(use(4 * kFitCompressed), 80U);
-  EXPECT_LT(use(kFitCompressed), 76U);
+  EXPECT_GT(share_after(4 * kFitCompressed), 80U);
+  EXPECT_LT(share_after(kFitCompressed), 76U);
   EXPECT_TRUE(cache.is_tiered());
-  EXPECT_GT(use(4 * kFitCompressed), 80U);
+  EXPECT_GT(share_after(4 * kFitCompressed), 80U);
   cache.EraseUnRefEntries();
 }
 
@@ -214,17 +216,8 @@ TEST_F(BlockCacheTest, IndexesThatDoNotFitGetMoreRoom) {
   std::mt19937_64 random(1);
   for (int i = 0; i < 300'000; ++i) {
     const bool is_index = i % 10 == 0;
-    const std::uint64_t number = random() % 100'000;
-    const auto& helper = is_index ? kIndex : kData;
-    Handle* handle = cache.Lookup(key(number + (is_index ? 1'000'000 : 0)), &helper);
-    if (handle == nullptr) {
-      const std::string bytes = compressed(number);
-      EXPECT_TRUE(cache
-                      .Insert(key(number + (is_index ? 1'000'000 : 0)), new Block(bytes + bytes),
-                              &helper, 2 * bytes.size(), &handle, Priority::LOW, bytes, rdb::kZSTD)
-                      .ok());
-    }
-    cache.Release(handle);
+    const std::uint64_t number = random() % 100'000 + (is_index ? 1'000'000 : 0);
+    use(cache, number, compressed(number), is_index ? kIndex : kData);
   }
   EXPECT_LT(cache.compressed_usage() * 100 / cache.GetCapacity(), 76U);
   cache.EraseUnRefEntries();
@@ -248,15 +241,7 @@ TEST_F(BlockCacheTest, AllBlocksKeepToTheCapacity) {
   for (const std::size_t least : {1000, 2500}) {
     for (int i = 0; i < 150'000; ++i) {
       const std::uint64_t number = random() % 60'000;
-      Handle* handle = cache.Lookup(key(number), &kData);
-      if (handle == nullptr) {
-        const std::string bytes(least + number * 7919 % least, 'b');
-        EXPECT_TRUE(cache
-                        .Insert(key(number), new Block(bytes), &kData, 2 * bytes.size(), &handle,
-                                Priority::LOW, bytes, rdb::kZSTD)
-                        .ok());
-      }
-      cache.Release(handle);
+      use(cache, number, std::string(least + number * 7919 % least, 'b'));
       // Steps of the resizing, and what eviction may leave over.
       ASSERT_LE(cache.GetUsage(), kLarge + kLarge / 10);
     }
@@ -321,15 +306,7 @@ TEST_F(BlockCacheTest, LargeFiltersStayInASmallCacheHoweverMuchDataIsRead) {
   std::mt19937_64 random(1);
   for (int i = 0; i < 200'000; ++i) {
     const std::uint64_t number = 1000 + random() % 200'000;
-    Handle* handle = cache.Lookup(key(number), &kData);
-    if (handle == nullptr) {
-      const std::string bytes = compressed(number);
-      EXPECT_TRUE(cache
-                      .Insert(key(number), new Block(bytes + bytes), &kData, 2 * bytes.size(),
-                              &handle, Priority::LOW, bytes, rdb::kZSTD)
-                      .ok());
-    }
-    cache.Release(handle);
+    use(cache, number, compressed(number));
     if (i % 1000 == 0) {
       for (std::uint64_t filter_number = 0; filter_number < kFilters; ++filter_number) {
         ASSERT_TRUE(is_there(filter_number)) << i;
@@ -388,13 +365,7 @@ TEST_F(BlockCacheTest, ASmallerCapacityGivesMemoryBackToTheSystemAtOnceAndNoMore
   BlockCache cache(64 * kMiB);
   cache.begin_with(1024 * kMiB);
   for (std::uint64_t i = 0; i < 60'000; ++i) {
-    const std::string bytes(1000 + i * 7919 % 3000, 'b');
-    Handle* handle = nullptr;
-    EXPECT_TRUE(cache
-                    .Insert(key(i), new Block(bytes), &kData, bytes.size(), &handle,
-                            Priority::LOW, bytes, rdb::kZSTD)
-                    .ok());
-    cache.Release(handle);
+    cache.Release(read_into(cache, i, std::string(1000 + i * 7919 % 3000, 'b')));
   }
   ASSERT_GT(cache.held_bytes(), 45 * kMiB);
   cache.SetCapacity(32 * kMiB);

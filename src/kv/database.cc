@@ -267,13 +267,9 @@ void Database::begin_caching(const std::shared_ptr<BlockCache>& cache) {
 }
 
 std::vector<Setting> Database::settings() const {
-  std::vector<Setting> settings = explain(machine_, given_);
-  for (Setting& setting : settings) {
-    if (budget_ != nullptr && setting.name == kBlockCacheSetting) {
-      setting.value = budget_->blocks_bytes();
-    }
-  }
-  return settings;
+  DatabaseOptions used = options_;
+  if (budget_ != nullptr) used.block_cache_bytes = budget_->blocks_bytes();
+  return explain(machine_, given_, used);
 }
 
 Database::~Database() {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "kv/block_cache.h"
+#include "kv/options.h"
 
 namespace basalt::kv {
 namespace {
@@ -19,7 +20,6 @@ constexpr auto kInterval = std::chrono::milliseconds(100);
 constexpr double kForgetSeconds = 10;
 constexpr std::uint64_t kFreeParts = 10;
 constexpr std::uint64_t kFreeMin = 40 * kMiB;
-constexpr std::uint64_t kBlocksMin = 8 * kMiB;
 
 }  // namespace
 
@@ -45,7 +45,7 @@ std::uint64_t BlocksShare::next(std::uint64_t resident, std::uint64_t blocks, do
 
 MemoryBudget::MemoryBudget(std::uint64_t limit, std::uint64_t expected,
                            std::shared_ptr<BlockCache> cache)
-    : cache_(std::move(cache)), share_(limit, std::min(kBlocksMin, limit)) {
+    : cache_(std::move(cache)), share_(limit, kBlockCacheMin) {
   share_.next(resident_bytes(), cache_->held_bytes(), 0);
   share_.expect(expected);
   apply(0);

@@ -17,7 +17,6 @@ constexpr std::uint64_t kMiB = 1024 * 1024;
 // What a server with a few connections takes beside its engines' caches, and under a load of writes
 // compactions: about 200 MB of 448 were measured.
 constexpr std::uint64_t kServerMin = 224 * kMiB;
-constexpr std::uint64_t kCacheMin = 8 * kMiB;
 constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
 
 std::uint64_t machine_memory_bytes() {
@@ -62,11 +61,11 @@ std::uint64_t control_group_limit() {
 std::uint64_t default_cache_bytes(const Machine& machine, const DatabaseOptions& options) {
   const std::uint64_t others =
       std::max(machine.memory_bytes / 8, kServerMin) + options.memtables_total_bytes;
-  if (machine.memory_bytes <= others) return kCacheMin;
+  if (machine.memory_bytes <= others) return kBlockCacheMin;
   const std::uint64_t left = machine.memory_bytes - others;
   std::uint64_t bytes = options.direct_io == DirectIo::kOn ? left / 4 * 3 : left / 2;
   if (!machine.is_memory_ours) bytes = std::min(bytes, machine.memory_bytes / 4);
-  return std::max(bytes, kCacheMin);
+  return std::max(bytes, kBlockCacheMin);
 }
 
 }  // namespace
@@ -126,8 +125,8 @@ DatabaseOptions with_defaults_for(const Machine& machine, DatabaseOptions option
   return options;
 }
 
-std::vector<Setting> explain(const Machine& machine, const DatabaseOptions& given) {
-  const DatabaseOptions used = with_defaults_for(machine, given);
+std::vector<Setting> explain(const Machine& machine, const DatabaseOptions& given,
+                             const DatabaseOptions& used) {
   std::vector<Setting> settings = {
       {"memory", machine.memory_bytes, false,
        machine.is_memory_ours ? "the limit of the control group" : "all that the machine has"},
@@ -143,7 +142,7 @@ std::vector<Setting> explain(const Machine& machine, const DatabaseOptions& give
                                 "keeps pages of tables"
       : machine.has_direct_io ? "the memory is limited, and one cache uses it best"
                               : "the file system has none");
-  add(kBlockCacheSetting.data(), given.block_cache_bytes, used.block_cache_bytes,
+  add("rocksdb_block_cache_size", given.block_cache_bytes, used.block_cache_bytes,
       used.process_memory_bytes != 0
           ? "what all else in memory leaves of the limit, but for a tenth of it, at least 40 MiB"
           : std::string(is_direct ? "three quarters" : "half") +

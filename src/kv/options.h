@@ -1,7 +1,6 @@
 #pragma once
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace basalt::kv {
@@ -17,6 +16,9 @@ enum class DirectIo : std::uint8_t {
   kOff,
   kOn,
 };
+
+// A cache of blocks is no smaller, however little memory there is.
+inline constexpr std::uint64_t kBlockCacheMin = 8 * 1024 * 1024;
 
 // How to open a database. Every size is in bytes. Zero means "choose by the machine".
 struct DatabaseOptions {
@@ -65,9 +67,9 @@ struct Setting {
   bool is_given = false;  // not chosen here
   std::string reason;     // of a chosen one: the rule
 };
-inline constexpr std::string_view kBlockCacheSetting = "rocksdb_block_cache_size";
-// The machine, then the sizes of `given` as with_defaults_for() leaves them.
-std::vector<Setting> explain(const Machine& machine, const DatabaseOptions& given);
+// The machine, then the sizes that are `used`: those `given`, and what with_defaults_for() chose.
+std::vector<Setting> explain(const Machine& machine, const DatabaseOptions& given,
+                             const DatabaseOptions& used);
 
 // The memory this process may use: the smallest limit of its control groups, or the machine's.
 std::uint64_t available_memory_bytes();

@@ -108,7 +108,9 @@ TEST(MachineDefaults, EverySettingIsExplainedAsItIsUsed) {
   given.memtable_bytes = 5 * kMiB;
   const DatabaseOptions used = with_defaults_for(machine, given);
   std::map<std::string, Setting> settings;
-  for (Setting& setting : explain(machine, given)) settings[setting.name] = std::move(setting);
+  for (Setting& setting : explain(machine, given, used)) {
+    settings[setting.name] = std::move(setting);
+  }
   EXPECT_EQ(settings["memory"].value, 1024 * kMiB);
   EXPECT_NE(settings["memory"].reason.find("control group"), std::string::npos);
   EXPECT_EQ(settings["cores"].value, 2u);
