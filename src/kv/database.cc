@@ -126,55 +126,6 @@ void WriteBatch::remove(FamilyId family, std::string_view key) {
 
 bool WriteBatch::is_empty() const { return changes_.empty(); }
 
-Iterator::Iterator(std::unique_ptr<rdb::Iterator> iterator, std::unique_ptr<IteratorBounds> bounds,
-                   Entries entries)
-    : entries_(entries), iterator_(std::move(iterator)), bounds_(std::move(bounds)) {}
-Iterator::~Iterator() { iterator_.reset(); }
-Iterator::Iterator(Iterator&&) noexcept = default;
-Iterator& Iterator::operator=(Iterator&&) noexcept = default;
-
-void Iterator::set_range(const KeyRange& range) {
-  BASALT_DEBUG_ASSERT(!range.lower.empty() && !range.upper.empty());
-  bounds_->set(range);
-  is_valid_ = false;
-}
-void Iterator::seek(std::string_view key) {
-  iterator_->Seek(slice_of(key));
-  note_entry();
-}
-void Iterator::seek_for_previous(std::string_view key) {
-  iterator_->SeekForPrev(slice_of(key));
-  note_entry();
-}
-void Iterator::seek_to_first() {
-  iterator_->SeekToFirst();
-  note_entry();
-}
-void Iterator::seek_to_last() {
-  iterator_->SeekToLast();
-  note_entry();
-}
-void Iterator::next() {
-  iterator_->Next();
-  note_entry();
-}
-void Iterator::previous() {
-  iterator_->Prev();
-  note_entry();
-}
-void Iterator::note_entry() {
-  if (entries_ != Entries::kStay) return;
-  is_valid_ = iterator_->Valid();
-  if (!is_valid_) return;
-  key_ = view_of(iterator_->key());
-  value_ = view_of(iterator_->value());
-}
-bool Iterator::is_valid_now() const { return iterator_->Valid(); }
-std::string_view Iterator::key_now() const { return view_of(iterator_->key()); }
-std::string_view Iterator::value_now() const { return view_of(iterator_->value()); }
-Status Iterator::status() const { return from_rocksdb(iterator_->status()); }
-bool Iterator::gave_up() const { return iterator_->status().IsIncomplete(); }
-
 Database::Database(const Machine& machine, const DatabaseOptions& given,
                    std::shared_ptr<rdb::FileSystem> files)
     : machine_(machine),

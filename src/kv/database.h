@@ -12,6 +12,7 @@
 #include "kv/group_sync.h"
 #include "kv/health.h"
 #include "kv/index_properties.h"
+#include "kv/iterator.h"
 #include "kv/key_parts.h"
 #include "kv/options.h"
 #include "kv/rocksdb_fwd.h"
@@ -120,12 +121,6 @@ class WriteBatch {
   std::vector<Change> changes_;
 };
 
-// Bounds of an iteration: [lower, upper). Empty: unbounded.
-struct KeyRange {
-  std::string lower;
-  std::string upper;
-};
-
 // What a read sees.
 struct ReadView {
   // Null: the newest committed data at the time of the call.
@@ -137,53 +132,6 @@ struct ReadView {
   // About how many stored bytes an iterator is going over, forward from where it seeks first; 0:
   // nobody knows. Those of a few blocks are then read with one request, not one each.
   std::uint64_t expected_bytes = 0;
-};
-
-// Moves over keys in order. Not positioned after construction.
-class Iterator {
- public:
-  // Where keys and values are until the next move: in the same place, or, if a transaction's own
-  // changes are among them, wherever its next write puts them.
-  enum class Entries : std::uint8_t { kStay, kMayMove };
-
-  // Takes ownership of `iterator`; `range` must be the object its bounds point to.
-  Iterator(std::unique_ptr<rdb::Iterator> iterator, std::unique_ptr<struct IteratorBounds> bounds,
-           Entries entries);
-  ~Iterator();
-  Iterator(Iterator&&) noexcept;
-  Iterator& operator=(Iterator&&) noexcept;
-
-  // Changes the bounds, both of which must have been set before. The iterator is then nowhere
-  // until it seeks.
-  void set_range(const KeyRange& range);
-  void seek(std::string_view key);           // first key >= key
-  void seek_for_previous(std::string_view key);  // last key <= key
-  void seek_to_first();
-  void seek_to_last();
-  void next();
-  void previous();
-  // False at either end and after an error; status() tells which.
-  bool is_valid() const { return entries_ == Entries::kStay ? is_valid_ : is_valid_now(); }
-  // Valid until the next move; with Entries::kMayMove also no longer than to the next write.
-  std::string_view key() const { return entries_ == Entries::kStay ? key_ : key_now(); }
-  std::string_view value() const { return entries_ == Entries::kStay ? value_ : value_now(); }
-  Status status() const;
-  // Whether it is not valid because of ReadView::skipped_max. Then status() is an error.
-  bool gave_up() const;
-
- private:
-  // After a move: asks once what a scan asks several times a row.
-  void note_entry();
-  bool is_valid_now() const;
-  std::string_view key_now() const;
-  std::string_view value_now() const;
-
-  Entries entries_;
-  bool is_valid_ = false;
-  std::string_view key_;
-  std::string_view value_;
-  std::unique_ptr<rdb::Iterator> iterator_;
-  std::unique_ptr<struct IteratorBounds> bounds_;
 };
 
 // Estimated amount of data in a key range.

@@ -185,6 +185,68 @@ TEST_F(IteratorTest, TheBlocksOfAShortRangeAreReadWithOneRequestIfItsSizeIsKnown
   EXPECT_EQ(reads_of({.expected_bytes = 20'000}, {"c1300", "c1320"}), 0) << "it is in the cache";
 }
 
+TEST_F(IteratorTest, ALongWalkThatTurnsNowAndThenSeesWhatTheMapHas) {
+  // Of some hundred bytes, some too large for the place of those that are passed over.
+  for (int i = 0; i < 400; ++i) {
+    WriteBatch batch;
+    const std::string key = "k" + std::to_string(1000 + i);
+    const std::size_t bytes = random_() % 20 == 0 ? 9000 : random_() % 600;
+    map_[key] = std::string(bytes, static_cast<char>('a' + random_() % 26));
+    batch.put(kDefaultFamily, key, map_[key]);
+    must(database_->write(batch, Durability::kBuffered));
+  }
+  const KeyRange range{"k", "l"};
+  const Map map = cut_to(range);
+  for (int walk = 0; walk < 50; ++walk) {
+    Iterator iterator = database_->new_iterator(kDefaultFamily, {}, range);
+    Map::const_iterator at = map.begin();
+    bool is_forward = true;
+    iterator.seek_to_first();
+    for (int step = 0; step < 600 && at != map.end(); ++step) {
+      if (random_() % 25 == 0) is_forward = !is_forward;
+      if (random_() % 100 == 0) {
+        at = seek_somewhere(iterator, map);
+      } else if (is_forward) {
+        iterator.next();
+        ++at;
+      } else {
+        iterator.previous();
+        at = before(map, at);
+      }
+      expect_same(iterator, map, at);
+      ASSERT_FALSE(HasFatalFailure()) << "walk " << walk << ", step " << step;
+    }
+  }
+}
+
+TEST_F(IteratorTest, AnErrorBehindShownEntriesComesAfterThem) {
+  const auto files = open_with_large_values();
+  Iterator iterator = database_->new_iterator(kDefaultFamily, {}, {"c", "d"});
+  iterator.seek_to_first();
+  for (int i = 0; i < 8; ++i) iterator.next();
+  files->set({.operation = test::Operation::kRead, .part = ".sst"});
+  int entries = 0;
+  for (; iterator.is_valid(); iterator.next()) {
+    ASSERT_TRUE(basalt::test::succeeds(iterator.status())) << "at " << iterator.key();
+    ++entries;
+  }
+  EXPECT_GT(files->failures(), 0);
+  EXPECT_LT(entries, 492) << "the error was passed over";
+  EXPECT_TRUE(iterator.status().is(ErrorCode::kIoError)) << iterator.status().message();
+}
+
+TEST_F(IteratorTest, AnIteratorThatIsMovedInTheMiddleOfARunGoesOn) {
+  Iterator first = database_->new_iterator(kDefaultFamily, {}, {});
+  Map::const_iterator at = map_.begin();
+  first.seek_to_first();
+  for (int i = 0; i < 6; ++i, ++at) first.next();
+  Iterator second = std::move(first);
+  for (; at != map_.end() && !HasFatalFailure(); ++at, second.next()) {
+    expect_same(second, map_, at);
+  }
+  EXPECT_FALSE(second.is_valid());
+}
+
 TEST_F(IteratorTest, AnIteratorKeepsItsBoundsWhenItIsMoved) {
   Iterator first = database_->new_iterator(kDefaultFamily, {}, {"a", "b"});
   first.seek_to_first();

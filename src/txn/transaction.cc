@@ -249,8 +249,9 @@ kv::Iterator Transaction::new_union_iterator(kv::FamilyId family, const kv::Read
   }
   std::unique_ptr<rdb::Iterator> base(database.rocksdb().GetBaseDB()->NewIterator(
       kv::make_read_options(view, bounds.get()), handle));
+  // Its entries stay, but two may have one key, so that none is found again by its key.
   return kv::Iterator(std::make_unique<UnionIterator>(std::move(base), std::move(own)),
-                      std::move(bounds), kv::Iterator::Entries::kStay);
+                      std::move(bounds), kv::Iterator::Entries::kMayMove);
 }
 
 // ---- locks

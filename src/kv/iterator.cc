@@ -1,0 +1,178 @@
+#include "kv/iterator.h"
+
+#include <rocksdb/iterator.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "base/assert.h"
+#include "kv/rocksdb_access.h"
+#include "kv/status_conversion.h"
+
+namespace basalt::kv {
+namespace {
+
+std::string_view view_of(const rdb::Slice& slice) { return {slice.data(), slice.size()}; }
+
+// Moves that are made one by one before a run is taken for one: a search for a row or two is not
+// to pay for others.
+constexpr std::uint8_t kMovesBeforeStepsAhead = 3;
+constexpr std::size_t kFewestAhead = 4;
+constexpr std::size_t kMostAhead = 32;
+// A part of what a processor keeps nearest.
+constexpr std::size_t kBytesAhead = 8 * 1024;
+
+}  // namespace
+
+// Copies of entries that were passed over, to be shown one after the other.
+class Iterator::EntriesAhead {
+ public:
+  struct Entry {
+    std::string_view key;
+    std::string_view value;
+  };
+
+  void forget(bool begins_small) {
+    count_ = 0;
+    shown_ = 0;
+    used_ = 0;
+    if (begins_small) most_ = kFewestAhead;
+  }
+  void grow() { most_ = std::min(2 * most_, kMostAhead); }
+  bool has_next() const { return shown_ < count_; }
+  const Entry& next() { return entries_[shown_++]; }
+  // False if there is no room; what is there keeps its place.
+  bool add(const rdb::Slice& key, const rdb::Slice& value) {
+    if (count_ == most_ || key.size() + value.size() > bytes_.size() - used_) return false;
+    entries_[count_++] = {copy(key), copy(value)};
+    return true;
+  }
+
+ private:
+  std::string_view copy(const rdb::Slice& bytes) {
+    char* const place = bytes_.data() + used_;
+    if (!bytes.empty()) std::memcpy(place, bytes.data(), bytes.size());
+    used_ += bytes.size();
+    return {place, bytes.size()};
+  }
+
+  std::size_t most_ = kFewestAhead;
+  std::size_t count_ = 0;
+  std::size_t shown_ = 0;
+  std::size_t used_ = 0;
+  std::array<Entry, kMostAhead> entries_;
+  std::array<char, kBytesAhead> bytes_;
+};
+
+Iterator::Iterator(std::unique_ptr<rdb::Iterator> iterator, std::unique_ptr<IteratorBounds> bounds,
+                   Entries entries)
+    : entries_(entries), iterator_(std::move(iterator)), bounds_(std::move(bounds)) {}
+Iterator::~Iterator() { iterator_.reset(); }
+Iterator::Iterator(Iterator&&) noexcept = default;
+Iterator& Iterator::operator=(Iterator&&) noexcept = default;
+
+void Iterator::set_range(const KeyRange& range) {
+  BASALT_DEBUG_ASSERT(!range.lower.empty() && !range.upper.empty());
+  begin_run();
+  bounds_->set(range);
+  is_valid_ = false;
+}
+
+void Iterator::seek(std::string_view key) {
+  begin_run();
+  iterator_->Seek(slice_of(key));
+  note_entry();
+}
+
+void Iterator::seek_for_previous(std::string_view key) {
+  begin_run();
+  iterator_->SeekForPrev(slice_of(key));
+  note_entry();
+}
+
+void Iterator::seek_to_first() {
+  begin_run();
+  iterator_->SeekToFirst();
+  note_entry();
+}
+
+void Iterator::seek_to_last() {
+  begin_run();
+  iterator_->SeekToLast();
+  note_entry();
+}
+
+void Iterator::next() {
+  if (is_ahead_) {
+    if (ahead_->has_next()) {
+      const EntriesAhead::Entry& entry = ahead_->next();
+      key_ = entry.key;
+      value_ = entry.value;
+    } else {
+      // The entry that was not copied.
+      is_ahead_ = false;
+      note_entry();
+    }
+    return;
+  }
+  if (moves_forward_ == kMovesBeforeStepsAhead) {
+    step_ahead();
+    return;
+  }
+  if (entries_ == Entries::kStay) ++moves_forward_;
+  iterator_->Next();
+  note_entry();
+}
+
+void Iterator::previous() {
+  // Where the shown entry is.
+  if (is_ahead_) iterator_->Seek(slice_of(key_));
+  begin_run();
+  iterator_->Prev();
+  note_entry();
+}
+
+void Iterator::begin_run() {
+  moves_forward_ = 0;
+  is_ahead_ = false;
+  if (ahead_) ahead_->forget(true);
+}
+
+// Copies entries until one does not fit or there are no more, then shows the first of all these.
+void Iterator::step_ahead() {
+  if (ahead_) {
+    ahead_->forget(false);
+  } else {
+    ahead_ = std::make_unique_for_overwrite<EntriesAhead>();
+  }
+  iterator_->Next();
+  while (iterator_->Valid() && ahead_->add(iterator_->key(), iterator_->value())) {
+    iterator_->Next();
+  }
+  ahead_->grow();
+  is_ahead_ = true;
+  next();
+}
+
+void Iterator::note_entry() {
+  if (entries_ != Entries::kStay) return;
+  is_valid_ = iterator_->Valid();
+  if (!is_valid_) return;
+  key_ = view_of(iterator_->key());
+  value_ = view_of(iterator_->value());
+}
+
+bool Iterator::is_valid_now() const { return iterator_->Valid(); }
+std::string_view Iterator::key_now() const { return view_of(iterator_->key()); }
+std::string_view Iterator::value_now() const { return view_of(iterator_->value()); }
+
+Status Iterator::status() const {
+  // What was met beyond the entry that is shown comes when the iterator gets there.
+  return is_ahead_ ? Status::ok() : from_rocksdb(iterator_->status());
+}
+
+bool Iterator::gave_up() const { return !is_ahead_ && iterator_->status().IsIncomplete(); }
+
+}  // namespace basalt::kv
