@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+import tarfile
 import tempfile
 import unittest
 from pathlib import Path
@@ -74,6 +75,22 @@ class Rocksdb(unittest.TestCase):
         version, checksum = rocksdb.crate()
         self.assertRegex(version, r"^0\.\d+\.\d+\+\d+\.\d+\.\d+$")
         self.assertEqual(len(checksum), 64)
+
+    def test_the_profile_is_of_the_compiler_that_uses_it(self) -> None:
+        gcc = process.capture(["/usr/bin/g++", "-dumpfullversion"])
+        if gcc is None:
+            self.skipTest("no compiler")
+        major, minor, _ = (int(part) for part in gcc.strip().split("."))
+        # GCC 12.2: "B22", least significant byte first.
+        written = f"*{minor}{major % 10}{chr(ord('A') + major // 10)}".encode()
+        with tarfile.open(rocksdb.PROFILE) as profile:
+            names = profile.getnames()
+            for name in ("db/db_iter.cc.gcda", "table/block_based/block.cc.gcda"):
+                self.assertIn(name, names)
+            for member in profile:
+                file = profile.extractfile(member)
+                self.assertEqual(file and file.read(8), b"adcg" + written,
+                                 f"{member.name}: make the profile anew, docs/building.md")
 
 
 class MtrOutput(unittest.TestCase):
