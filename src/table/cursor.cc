@@ -269,7 +269,22 @@ Status Cursor::seek_last(std::uint8_t* record, bool& found) {
 }
 
 Status Cursor::next(std::uint8_t* record, bool& found) {
-  return move(Direction::kForward, Beyond::kWiden, record, found);
+  if (!goes_on_plainly()) return move(Direction::kForward, Beyond::kWiden, record, found);
+  iterator_->next();
+  if (!iterator_->is_valid()) {
+    return settle(Direction::kForward, Beyond::kWiden, record, found);
+  }
+  BASALT_TRY(check_interruption());
+  primary_key_known_ = false;
+  found = true;
+  return read_here(record);
+}
+
+// Whether the next row is simply the next entry, as in most scans: of the rows themselves, forward,
+// without locks.
+bool Cursor::goes_on_plainly() const {
+  return index_number_ == 0 && !settings_.lock && direction_ == Direction::kForward && iterator_ &&
+         iterator_->is_valid();
 }
 
 Status Cursor::previous(std::uint8_t* record, bool& found) {
@@ -439,16 +454,21 @@ Status Cursor::settle_here(std::uint8_t* record, Settled& settled) {
   return index_number_ == 0 ? settle_primary(record, settled) : settle_secondary(record, settled);
 }
 
+// The row that the iterator is on.
+Status Cursor::read_here(std::uint8_t* record) {
+  std::string_view row = iterator_->value();
+  if (has_blobs_ && transaction_->has_writes()) {
+    // An own row is in the transaction's batch, which the next write may move.
+    row_copy_ = row;
+    row = row_copy_;
+  }
+  return table_.primary().read(iterator_->key(), row, row_plan_, record);
+}
+
 Status Cursor::settle_primary(std::uint8_t* record, Settled& settled) {
   if (!settings_.lock) {
     settled = Settled::kFound;
-    std::string_view row = iterator_->value();
-    if (has_blobs_ && transaction_->has_writes()) {
-      // An own row is in the transaction's batch, which the next write may move.
-      row_copy_ = row;
-      row = row_copy_;
-    }
-    return table_.primary().read(iterator_->key(), row, row_plan_, record);
+    return read_here(record);
   }
   current_primary_key_ = iterator_->key();
   primary_key_known_ = true;

@@ -173,6 +173,7 @@ class Cursor {
   void step(Direction direction);
   void go_on_beyond(std::string_view key, Direction direction);
   Status move(Direction direction, Beyond beyond, std::uint8_t* record, bool& found);
+  bool goes_on_plainly() const;
   bool is_on_entry(Beyond beyond) const;
   Status settle(Direction direction, Beyond beyond, std::uint8_t* record, bool& found);
   bool reads_rows_together() const;
@@ -182,6 +183,7 @@ class Cursor {
   Status entry_without_row() const;
   void forget_row();
   Status settle_here(std::uint8_t* record, Settled& settled);
+  Status read_here(std::uint8_t* record);
   Status settle_primary(std::uint8_t* record, Settled& settled);
   Status settle_secondary(std::uint8_t* record, Settled& settled);
   Status check_filter(std::string_view key, std::string_view value, std::uint8_t* record,
