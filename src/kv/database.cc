@@ -46,8 +46,6 @@ DataBytes data_bytes(const rdb::TablePropertiesCollection& files) {
   return bytes;
 }
 
-std::string_view view_of(const rdb::Slice& slice) { return {slice.data(), slice.size()}; }
-
 rdb::Range range_of(const KeyRange& range) {
   return {slice_of(range.lower), slice_of(range.upper)};
 }

@@ -14,8 +14,6 @@
 namespace basalt::kv {
 namespace {
 
-std::string_view view_of(const rdb::Slice& slice) { return {slice.data(), slice.size()}; }
-
 // Moves that are made one by one before a run is taken for one: a search for a row or two is not
 // to pay for others.
 constexpr std::uint8_t kMovesBeforeStepsAhead = 3;
@@ -34,18 +32,13 @@ class Iterator::EntriesAhead {
     std::string_view value;
   };
 
-  void forget(bool begins_small) {
-    count_ = 0;
-    shown_ = 0;
-    used_ = 0;
-    if (begins_small) most_ = kFewestAhead;
-  }
-  void grow() { most_ = std::min(2 * most_, kMostAhead); }
+  void clear() { count_ = shown_ = used_ = 0; }
+  std::size_t size() const { return count_; }
   bool has_next() const { return shown_ < count_; }
   const Entry& next() { return entries_[shown_++]; }
   // False if there is no room; what is there keeps its place.
   bool add(const rdb::Slice& key, const rdb::Slice& value) {
-    if (count_ == most_ || key.size() + value.size() > bytes_.size() - used_) return false;
+    if (count_ == kMostAhead || key.size() + value.size() > bytes_.size() - used_) return false;
     entries_[count_++] = {copy(key), copy(value)};
     return true;
   }
@@ -58,7 +51,6 @@ class Iterator::EntriesAhead {
     return {place, bytes.size()};
   }
 
-  std::size_t most_ = kFewestAhead;
   std::size_t count_ = 0;
   std::size_t shown_ = 0;
   std::size_t used_ = 0;
@@ -75,7 +67,6 @@ Iterator& Iterator::operator=(Iterator&&) noexcept = default;
 
 void Iterator::set_range(const KeyRange& range) {
   BASALT_DEBUG_ASSERT(!range.lower.empty() && !range.upper.empty());
-  begin_run();
   bounds_->set(range);
   is_valid_ = false;
 }
@@ -135,23 +126,22 @@ void Iterator::previous() {
 }
 
 void Iterator::begin_run() {
-  moves_forward_ = 0;
   is_ahead_ = false;
-  if (ahead_) ahead_->forget(true);
+  moves_forward_ = 0;
+  steps_ahead_ = kFewestAhead;
 }
 
-// Copies entries until one does not fit or there are no more, then shows the first of all these.
+// Copies entries, so many as the run has come to, or until one does not fit or there are no more;
+// then shows the first of all these.
 void Iterator::step_ahead() {
-  if (ahead_) {
-    ahead_->forget(false);
-  } else {
-    ahead_ = std::make_unique_for_overwrite<EntriesAhead>();
-  }
+  if (!ahead_) ahead_ = std::make_unique_for_overwrite<EntriesAhead>();
+  ahead_->clear();
   iterator_->Next();
-  while (iterator_->Valid() && ahead_->add(iterator_->key(), iterator_->value())) {
+  while (ahead_->size() < steps_ahead_ && iterator_->Valid() &&
+         ahead_->add(iterator_->key(), iterator_->value())) {
     iterator_->Next();
   }
-  ahead_->grow();
+  steps_ahead_ = std::min(2 * steps_ahead_, kMostAhead);
   is_ahead_ = true;
   next();
 }

@@ -26,7 +26,7 @@ struct KeyRange {
 class Iterator {
  public:
   // Where keys and values are until the next move: in the same place, or, if a transaction's own
-  // changes are among them, wherever its next write puts them.
+  // changes are among them, wherever its next write puts them. Those of kStay have different keys.
   enum class Entries : std::uint8_t { kStay, kMayMove };
 
   // Takes ownership of `iterator`; `range` must be the object its bounds point to.
@@ -68,7 +68,10 @@ class Iterator {
   Entries entries_;
   bool is_valid_ = false;
   bool is_ahead_ = false;  // iterator_ is beyond the entry that is shown
-  std::uint8_t moves_forward_ = 0;  // in a row, as far as it matters
+  // Of a run, which begins with a seek or a step back: moves, as far as they matter, and how many
+  // to make ahead next.
+  std::uint8_t moves_forward_ = 0;
+  std::size_t steps_ahead_ = 0;
   std::string_view key_;
   std::string_view value_;
   std::unique_ptr<EntriesAhead> ahead_;  // made when it is needed first

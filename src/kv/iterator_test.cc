@@ -61,6 +61,15 @@ class IteratorTest : public testing::Test {
   static Map::const_iterator before(const Map& map, Map::const_iterator at) {
     return at == map.begin() ? map.end() : std::prev(at);
   }
+  static void step(Iterator& iterator, bool is_forward, const Map& map, Map::const_iterator& at) {
+    if (is_forward) {
+      iterator.next();
+      ++at;
+    } else {
+      iterator.previous();
+      at = before(map, at);
+    }
+  }
   Map::const_iterator seek_somewhere(Iterator& iterator, const Map& map) {
     const std::string key = random_key();
     switch (random_() % 4) {
@@ -102,14 +111,8 @@ TEST_F(IteratorTest, RandomWalksWithinRandomBoundsSeeWhatTheMapHas) {
     Iterator iterator = database_->new_iterator(kDefaultFamily, {}, range);
     Map::const_iterator at = seek_somewhere(iterator, map);
     expect_same(iterator, map, at);
-    for (int step = 0; step < 20 && at != map.end() && !HasFatalFailure(); ++step) {
-      if (random_() % 2 == 0) {
-        iterator.next();
-        ++at;
-      } else {
-        iterator.previous();
-        at = before(map, at);
-      }
+    for (int i = 0; i < 20 && at != map.end() && !HasFatalFailure(); ++i) {
+      step(iterator, random_() % 2 == 0, map, at);
       expect_same(iterator, map, at);
     }
     ASSERT_FALSE(HasFatalFailure()) << "walk " << walk;
@@ -131,14 +134,8 @@ TEST_F(IteratorTest, AnIteratorWithChangedBoundsMovesAsANewOneWould) {
     iterator.set_range(range);
     Map::const_iterator at = seek_somewhere(iterator, map);
     expect_same(iterator, map, at);
-    for (int step = 0; step < 10 && at != map.end() && !HasFatalFailure(); ++step) {
-      if (random_() % 2 == 0) {
-        iterator.next();
-        ++at;
-      } else {
-        iterator.previous();
-        at = before(map, at);
-      }
+    for (int i = 0; i < 10 && at != map.end() && !HasFatalFailure(); ++i) {
+      step(iterator, random_() % 2 == 0, map, at);
       expect_same(iterator, map, at);
     }
     ASSERT_FALSE(HasFatalFailure()) << "walk " << walk;
@@ -202,19 +199,15 @@ TEST_F(IteratorTest, ALongWalkThatTurnsNowAndThenSeesWhatTheMapHas) {
     Map::const_iterator at = map.begin();
     bool is_forward = true;
     iterator.seek_to_first();
-    for (int step = 0; step < 600 && at != map.end(); ++step) {
+    for (int i = 0; i < 600 && at != map.end(); ++i) {
       if (random_() % 25 == 0) is_forward = !is_forward;
       if (random_() % 100 == 0) {
         at = seek_somewhere(iterator, map);
-      } else if (is_forward) {
-        iterator.next();
-        ++at;
       } else {
-        iterator.previous();
-        at = before(map, at);
+        step(iterator, is_forward, map, at);
       }
       expect_same(iterator, map, at);
-      ASSERT_FALSE(HasFatalFailure()) << "walk " << walk << ", step " << step;
+      ASSERT_FALSE(HasFatalFailure()) << "walk " << walk << ", step " << i;
     }
   }
 }

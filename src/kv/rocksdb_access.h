@@ -13,6 +13,7 @@
 namespace basalt::kv {
 
 inline rdb::Slice slice_of(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
+inline std::string_view view_of(const rdb::Slice& slice) { return {slice.data(), slice.size()}; }
 
 // The bounds a RocksDB iterator points to; lives as long as the iterator. RocksDB allows them to
 // change before a seek.

@@ -274,10 +274,12 @@ Status Cursor::next(std::uint8_t* record, bool& found) {
   if (!iterator_->is_valid()) {
     return settle(Direction::kForward, Beyond::kWiden, record, found);
   }
+  found = false;
   BASALT_TRY(check_interruption());
   primary_key_known_ = false;
+  BASALT_TRY(read_here(record));
   found = true;
-  return read_here(record);
+  return Status::ok();
 }
 
 // Whether the next row is simply the next entry, as in most scans: of the rows themselves, forward,
