@@ -23,6 +23,11 @@ from basaltcli import layout, process, server_process, ui
 from basaltcli.errors import BasaltError
 from basaltcli.server_release import ServerRelease
 
+# A worker that has been sent away and then reports warnings of its servers' shutdown is sent away
+# again, through a socket that it may have closed by then: without a handler the driver would end
+# there, and the other worker's cases with it. Programs that it starts have the default again.
+_LIVE_THROUGH_BROKEN_PIPE = "-Msigtrap 'handler', sub {}, 'PIPE'"
+
 SUITES = layout.ROOT / "tests" / "mtr"
 _RESULT = re.compile(r"^(?P<case>[\w-]+\.\S+)(?:\s+'[^']*')?(?:\s+w\d+)?"
                      r"\s+\[ (?P<result>[\w-]+) \]")
@@ -92,7 +97,8 @@ def run(release: ServerRelease, flavour: str, arguments: Sequence[str] = ()) -> 
 
 def driver_command(flavour: str, vardir: Path) -> list[str]:
     """The driver and the options that every run needs."""
-    command = [*server_process.command_prefix(flavour), "perl", "mariadb-test-run.pl",
+    command = [*server_process.command_prefix(flavour),
+               "perl", _LIVE_THROUGH_BROKEN_PIPE, "mariadb-test-run.pl",
                f"--vardir={vardir}", "--force", "--retry=0", "--max-test-fail=0",
                *_driver_options(flavour)]
     if os.geteuid() == 0:

@@ -152,9 +152,12 @@ def execute(release: ServerRelease, flavour: str, chosen: Sequence[Suite],
                "BASALT_MARIADB": str(release.usr / "bin" / "mariadb"),
                "BASALT_OBSERVATIONS": str(observations)}
         try:
-            process.stream(command, consume, cwd=test_dir, env=env)
+            status = process.stream(command, consume, cwd=test_dir, env=env)
         except OSError as error:
             raise BasaltError(f"mariadb-test-run.pl cannot be started: {error}") from error
+    if status < 0:
+        raise BasaltError(f"mariadb-test-run.pl was ended by signal {-status}; from "
+                          f"{place / 'driver.log'}:\n" + process.tail(place / "driver.log"))
     transcript.end()
     observed = read_observations(observations, chosen)
     demand_proof(transcript.run, observed)
