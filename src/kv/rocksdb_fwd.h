@@ -4,11 +4,13 @@
 // built with ROCKSDB_NAMESPACE=basalt_rocksdb, so that another RocksDB in the same process
 // shares no symbol with it.
 namespace basalt_rocksdb {
+class Allocator;
 class ColumnFamilyHandle;
 class DB;
 class Env;
 class FileSystem;
 class Iterator;
+class MemTableRepFactory;
 class PinnableSlice;
 class Snapshot;
 class Status;

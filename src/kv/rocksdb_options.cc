@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "kv/block_cache.h"
+#include "kv/tree_memtable.h"
 
 namespace basalt::kv {
 namespace {
@@ -97,6 +98,7 @@ rdb::ColumnFamilyOptions make_table_family_options(const DatabaseOptions& option
   }
   family.table_factory.reset(rdb::NewBlockBasedTableFactory(table));
 
+  family.memtable_factory = make_tree_memtable_factory();
   family.write_buffer_size = options.memtable_bytes;
   // More than three: writers are slowed before they are stopped.
   family.max_write_buffer_number = 4;

@@ -24,6 +24,9 @@ PROFILE = _PIN / "profile.tar.xz"
 # Seconds of one compiler working on all files; measured on 2 cores.
 _BUILD_SECONDS = 2 * 17 * 60
 
+# Beside the public headers: what a memtable of our own needs.
+INTERNAL_HEADERS = ("db/lookup_key.h", "memory/allocator.h", "memory/arena.h", "port/mmap.h")
+
 FLAGS = (
     "-DCMAKE_BUILD_TYPE=Release",
     "-DCMAKE_C_COMPILER=/usr/bin/gcc",
@@ -64,9 +67,9 @@ def version() -> str:
 
 
 def install_dir() -> Path:
-    """Where the finished library is: named by version, source, flags, profile and compiler."""
+    """Where the finished library is: named by all that it is made of."""
     compiler = (process.capture(["/usr/bin/g++", "--version"]) or "").partition("\n")[0]
-    identity = json.dumps([*crate(), *FLAGS, compiler,
+    identity = json.dumps([*crate(), *FLAGS, *INTERNAL_HEADERS, compiler,
                            hashlib.sha256(PROFILE.read_bytes()).hexdigest(),
                            *(patch.read_text() for patch in patches())])
     digest = hashlib.sha256(identity.encode()).hexdigest()[:12]
@@ -120,6 +123,10 @@ def install(source: Path, build: Path, target: Path) -> None:
     """Copies headers and library to their place."""
     with locking.appearing(target) as directory:
         shutil.copytree(source / "include", directory / "include")
+        for header in INTERNAL_HEADERS:
+            place = directory / "include" / header
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source / header, place)
         (directory / "lib").mkdir()
         shutil.copy(build / "librocksdb.a", directory / "lib" / "librocksdb.a")
 

@@ -1,0 +1,116 @@
+#include <benchmark/benchmark.h>
+#include <memory/arena.h>
+#include <rocksdb/memtablerep.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+
+#include "base/bytes.h"
+#include "kv/memtable_tree.h"
+#include "kv/rocksdb_access.h"
+#include "kv/tree_memtable.h"
+
+// Memtables as RocksDB sees them, of a tree and of its own skip list: entries of four indexes with
+// keys of 12 bytes and values of 40, one index in order and the others at random.
+namespace basalt::kv {
+namespace {
+
+class BytewiseOrder final : public rdb::MemTableRep::KeyComparator {
+ public:
+  rdb::Slice decode_key(const char* entry) const override {
+    return {entry + 1, static_cast<std::size_t>(*entry)};
+  }
+  int operator()(const char* a, const char* b) const override {
+    return InternalKey::of_entry(a).compare(InternalKey::of_entry(b));
+  }
+  int operator()(const char* a, const rdb::Slice& b) const override {
+    return InternalKey::of_entry(a).compare(InternalKey::parse(view_of(b)));
+  }
+};
+
+struct Memtable {
+  explicit Memtable(bool is_tree)
+      : factory(is_tree ? make_tree_memtable_factory()
+                        : std::make_shared<rdb::SkipListFactory>()),
+        rep(factory->CreateMemTableRep(order, &arena, nullptr, nullptr)) {}
+
+  void insert(std::uint64_t number) {
+    const auto index = static_cast<std::uint32_t>(number % 4);
+    std::string entry(1, 20);
+    append_be32(entry, index);
+    append_be32(entry, 0x80000000U);
+    append_be32(entry, static_cast<std::uint32_t>(index == 0 ? number : random()));
+    entry.resize(entry.size() + 8, 1);
+    entry.resize(entry.size() + 41, 40);
+    char* memory;
+    const rdb::KeyHandle handle = rep->Allocate(entry.size(), &memory);
+    entry.copy(memory, entry.size());
+    rep->InsertKey(handle);
+  }
+
+  BytewiseOrder order;
+  rdb::Arena arena{1024 * 1024};
+  std::shared_ptr<rdb::MemTableRepFactory> factory;
+  std::unique_ptr<rdb::MemTableRep> rep;
+  std::mt19937 random{std::mt19937::default_seed};
+};
+
+constexpr std::int64_t kTree = 1;
+
+// Per entry, into a memtable that grows to so many.
+void BM_Insert(benchmark::State& state) {
+  auto memtable = std::make_unique<Memtable>(state.range(0) == kTree);
+  std::int64_t entries = 0;
+  for (auto _ : state) {
+    memtable->insert(static_cast<std::uint64_t>(entries));
+    if (++entries == state.range(1)) {
+      state.PauseTiming();
+      state.counters["bytes_per_entry"] =
+          static_cast<double>(memtable->arena.MemoryAllocatedBytes()) / entries;
+      memtable = std::make_unique<Memtable>(state.range(0) == kTree);
+      entries = 0;
+      state.ResumeTiming();
+    }
+  }
+}
+BENCHMARK(BM_Insert)->ArgNames({"tree", "entries"})->ArgsProduct({{0, 1}, {10'000, 500'000}});
+
+void BM_Seek(benchmark::State& state) {
+  Memtable memtable(state.range(0) == kTree);
+  for (std::int64_t i = 0; i < state.range(1); ++i) {
+    memtable.insert(static_cast<std::uint64_t>(i));
+  }
+  const std::unique_ptr<rdb::MemTableRep::Iterator> iterator(memtable.rep->GetIterator());
+  std::string key;
+  for (auto _ : state) {
+    key.clear();
+    append_be32(key, memtable.random() % 4);
+    append_be32(key, 0x80000000U);
+    append_be32(key, static_cast<std::uint32_t>(memtable.random()));
+    key.resize(key.size() + 8, 1);
+    iterator->Seek(key, nullptr);
+    benchmark::DoNotOptimize(iterator->Valid());
+  }
+}
+BENCHMARK(BM_Seek)->ArgNames({"tree", "entries"})->ArgsProduct({{0, 1}, {10'000, 500'000}});
+
+// Per entry, its key read.
+void BM_Next(benchmark::State& state) {
+  Memtable memtable(state.range(0) == kTree);
+  for (std::int64_t i = 0; i < state.range(1); ++i) {
+    memtable.insert(static_cast<std::uint64_t>(i));
+  }
+  const std::unique_ptr<rdb::MemTableRep::Iterator> iterator(memtable.rep->GetIterator());
+  for (auto _ : state) {
+    if (!iterator->Valid()) iterator->SeekToFirst();
+    benchmark::DoNotOptimize(InternalKey::of_entry(iterator->key()).trailer);
+    iterator->Next();
+  }
+}
+BENCHMARK(BM_Next)->ArgNames({"tree", "entries"})->ArgsProduct({{0, 1}, {10'000, 500'000}});
+
+}  // namespace
+}  // namespace basalt::kv
