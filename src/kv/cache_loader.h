@@ -14,8 +14,8 @@ class BlockCache;
 //
 // Purpose     With direct I/O nothing of a database is in memory at its start, and queries would
 //             fetch block by block what can be read in large pieces: for a fifth of the processor
-//             time, and at the speed of the device. Where most of the database does not fit it is
-//             not begun: nobody knows what will be wanted.
+//             time, and at the speed of the device. Where next to nothing of the database fits it
+//             is not begun: nobody knows what will be wanted.
 // Threads     One of its own, from the construction until all is read, the cache is full, or the
 //             destruction, which waits for it.
 // Errors      End it. Queries that meet the same report it.
