@@ -4,9 +4,11 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "base/assert.h"
 #include "base/bytes.h"
@@ -15,10 +17,14 @@ namespace basalt::kv {
 namespace {
 
 constexpr unsigned kSlots = 32;
-constexpr unsigned kNowhere = ~0U - 1;
+constexpr unsigned kNowhere = ~0U;
 constexpr std::size_t kCacheLine = 64;
 constexpr std::size_t kTrailerBytes = 8;
-constexpr unsigned kLeavesCounted = 64;  // for an estimate, before it is one
+// Leaves whose entries are counted before their number is estimated, and children that are looked
+// into for how many leaves they have.
+constexpr unsigned kLeavesCounted = 64;
+constexpr unsigned kChildrenSampled = 8;
+constexpr unsigned kMostLevels = 16;  // of inner nodes; each has 16 children or more, but the root
 constexpr int kSpinsBeforeYielding = 64;
 
 // The eight bytes behind the first `skip` of a key, as a number in their order; those that a short
@@ -139,8 +145,8 @@ struct MemtableTree::Node {
     }
   }
 
-  // How many entries are before `key`, or the same. Anything, within bounds, while somebody
-  // changes the node.
+  // How many entries are before `key`, or the same. Anything up to size() while somebody changes
+  // the node: entries themselves never change, and no slot that was in use ever has none.
   template <bool kOrSame>
   unsigned rank(const InternalKey& key) const {
     const std::uint64_t wanted = head_of(key.user_key, skip.load(std::memory_order_acquire));
@@ -151,9 +157,7 @@ struct MemtableTree::Node {
       const std::uint64_t found = head(middle);
       bool is_before = found < wanted;
       if (found == wanted) {
-        const char* const there = entry(middle);
-        if (there == nullptr) return from;
-        const int order = InternalKey::of_entry(there).compare(key);
+        const int order = InternalKey::of_entry(entry(middle)).compare(key);
         is_before = kOrSame ? order <= 0 : order < 0;
       }
       if (is_before) {
@@ -184,7 +188,8 @@ struct MemtableTree::Leaf : Node {
   Leaf() : Node(true) {}
 
   std::atomic<Leaf*> next{nullptr};
-  unsigned last_insertion = kNowhere;  // guarded by the lock
+  // Guarded by the lock: where the entry belongs that follows the last one inserted.
+  unsigned next_in_order = kNowhere;
 };
 
 // Entries are separators: the first of what is below the child behind them.
@@ -202,6 +207,19 @@ struct MemtableTree::Spare {
   Leaf* leaf = nullptr;
   Inner* inner = nullptr;
   Inner* root = nullptr;
+};
+
+// The way to a key, as it was seen without looking for changes.
+struct MemtableTree::Path {
+  struct Step {
+    const Inner* node;
+    unsigned child;
+  };
+
+  std::array<Step, kMostLevels> steps;
+  unsigned levels = 0;
+  const Leaf* leaf;
+  unsigned at;
 };
 
 MemtableTree::MemtableTree(rdb::Allocator& allocator)
@@ -238,13 +256,22 @@ MemtableTree::Leaf* MemtableTree::descend(const ChooseChild& choose_child,
   }
 }
 
+// The leaf where `key` belongs, or where the last entry before it is.
+template <bool kOrSame>
+MemtableTree::Leaf* MemtableTree::leaf_of(const InternalKey& key, std::uint64_t& version) const {
+  return descend([&](const Inner& inner) { return inner.rank<kOrSame>(key); }, version);
+}
+
 bool MemtableTree::insert(const char* entry) {
   const InternalKey key = InternalKey::of_entry(entry);
   Spare spare;
-  for (;;) {
-    const Attempt attempt = try_insert(key, entry, spare);
-    if (attempt != Attempt::kAgain) return attempt == Attempt::kDone;
-  }
+  Attempt attempt;
+  do {
+    attempt = try_insert(key, entry, spare);
+  } while (attempt == Attempt::kAgain);
+  // Where many insert in order, all but one of them find that they did not need theirs.
+  if (spare.leaf != nullptr) spare_leaf_.store(spare.leaf, std::memory_order_release);
+  return attempt == Attempt::kDone;
 }
 
 // Splits what is full on the way, so that a split never needs more than the parent.
@@ -275,8 +302,7 @@ MemtableTree::Attempt MemtableTree::try_insert(const InternalKey& key, const cha
   const unsigned at = leaf.rank<false>(key);
   const std::uint64_t head = head_of(key.user_key, leaf.skip.load(std::memory_order_acquire));
   if (at < size && leaf.head(at) == head) {
-    const char* const there = leaf.entry(at);
-    const bool is_same = there != nullptr && InternalKey::of_entry(there).compare(key) == 0;
+    const bool is_same = InternalKey::of_entry(leaf.entry(at)).compare(key) == 0;
     if (!leaf.is_unchanged(version)) return Attempt::kAgain;
     if (is_same) return Attempt::kExists;
   }
@@ -285,64 +311,52 @@ MemtableTree::Attempt MemtableTree::try_insert(const InternalKey& key, const cha
     return Attempt::kAgain;
   }
   if (!leaf.try_lock(version)) return Attempt::kAgain;
+  BASALT_DEBUG_ASSERT(leaf.low == nullptr || InternalKey::of_entry(leaf.low).compare(key) < 0);
+  BASALT_DEBUG_ASSERT(leaf.high == nullptr || InternalKey::of_entry(leaf.high).compare(key) > 0);
   leaf.insert(at, head, entry);
-  leaf.last_insertion = at;
+  leaf.next_in_order = at + 1;
   leaf.unlock();
   return Attempt::kDone;
+}
+
+// False, and nothing is locked, if one of them has changed since its version.
+bool MemtableTree::lock_for_split(Inner* parent, std::uint64_t parent_version, Node& node,
+                                  std::uint64_t version) {
+  if (parent != nullptr && !parent->try_lock(parent_version)) return false;
+  if (node.try_lock(version)) return true;
+  if (parent != nullptr) parent->unlock_unchanged();
+  return false;
 }
 
 // Makes room at `at`. Where entries come in order, what is before them is left full.
 void MemtableTree::split_leaf(Inner* parent, std::uint64_t parent_version, Leaf& leaf,
                               std::uint64_t version, unsigned at, Spare& spare) {
+  if (spare.leaf == nullptr) spare.leaf = spare_leaf_.exchange(nullptr, std::memory_order_acquire);
   if (spare.leaf == nullptr) spare.leaf = new_node<Leaf>();
   if (parent == nullptr && spare.root == nullptr) spare.root = new_node<Inner>();
-  if (parent != nullptr && !parent->try_lock(parent_version)) return;
-  if (!leaf.try_lock(version)) {
-    if (parent != nullptr) parent->unlock_unchanged();
-    return;
-  }
-  Leaf& right = *spare.leaf;
-  spare.leaf = nullptr;
-  const bool is_in_order = at == leaf.last_insertion + 1;
+  if (!lock_for_split(parent, parent_version, leaf, version)) return;
+  Leaf& right = *std::exchange(spare.leaf, nullptr);
+  const bool is_in_order = at == leaf.next_in_order;
   const unsigned split = is_in_order ? std::min(at, kSlots - 1) : kSlots / 2;
   right.skip.store(leaf.skip.load(std::memory_order_relaxed), std::memory_order_relaxed);
   leaf.copy_entries(split, right);
   right.next.store(leaf.next.load(std::memory_order_relaxed), std::memory_order_relaxed);
-  if (is_in_order) {
-    if (at > split) right.last_insertion = at - 1 - split;
-  } else {
-    leaf.last_insertion = kNowhere;
-  }
+  if (!is_in_order) leaf.next_in_order = kNowhere;
+  if (is_in_order && at > split) right.next_in_order = at - split;
   const char* const separator = right.entry(0);
   right.narrow(separator, leaf.high);
   leaf.set_size(split);
   leaf.narrow(leaf.low, separator);
   leaf.next.store(&right, std::memory_order_release);
-  leaves_.fetch_add(1, std::memory_order_relaxed);
-  if (parent == nullptr) {
-    Inner& root = *spare.root;
-    spare.root = nullptr;
-    root.set_child(0, &leaf);
-    add_to_parent(&root, separator, leaf, right);
-    root_.store(&root, std::memory_order_release);
-  } else {
-    add_to_parent(parent, separator, leaf, right);
-    parent->unlock();
-  }
-  leaf.unlock();
+  end_split(parent, separator, leaf, right, spare);
 }
 
 void MemtableTree::split_inner(Inner* parent, std::uint64_t parent_version, Inner& inner,
                                std::uint64_t version, Spare& spare) {
   if (spare.inner == nullptr) spare.inner = new_node<Inner>();
   if (parent == nullptr && spare.root == nullptr) spare.root = new_node<Inner>();
-  if (parent != nullptr && !parent->try_lock(parent_version)) return;
-  if (!inner.try_lock(version)) {
-    if (parent != nullptr) parent->unlock_unchanged();
-    return;
-  }
-  Inner& right = *spare.inner;
-  spare.inner = nullptr;
+  if (!lock_for_split(parent, parent_version, inner, version)) return;
+  Inner& right = *std::exchange(spare.inner, nullptr);
   // The separator in the middle goes up.
   constexpr unsigned kMiddle = kSlots / 2;
   const char* const separator = inner.entry(kMiddle);
@@ -352,56 +366,92 @@ void MemtableTree::split_inner(Inner* parent, std::uint64_t parent_version, Inne
   right.narrow(separator, inner.high);
   inner.set_size(kMiddle);
   inner.narrow(inner.low, separator);
-  if (parent == nullptr) {
-    Inner& root = *spare.root;
-    spare.root = nullptr;
-    root.set_child(0, &inner);
-    add_to_parent(&root, separator, inner, right);
-    root_.store(&root, std::memory_order_release);
-  } else {
-    add_to_parent(parent, separator, inner, right);
-    parent->unlock();
-  }
-  inner.unlock();
+  end_split(parent, separator, inner, right, spare);
 }
 
-void MemtableTree::add_to_parent(Inner* parent, const char* separator, Node& left, Node& right) {
+// Makes `right` known beside `left`, which was split, and unlocks.
+void MemtableTree::end_split(Inner* parent, const char* separator, Node& left, Node& right,
+                             Spare& spare) {
+  Inner& above = parent != nullptr ? *parent : *std::exchange(spare.root, nullptr);
+  if (parent == nullptr) above.set_child(0, &left);
   const InternalKey key = InternalKey::of_entry(separator);
-  const unsigned at = parent->rank<true>(key);
-  BASALT_DEBUG_ASSERT(parent->child(at) == &left && parent->size() < kSlots);
-  for (unsigned i = parent->size(); i > at; --i) parent->set_child(i + 1, parent->child(i));
-  parent->set_child(at + 1, &right);
-  parent->insert(at, head_of(key.user_key, parent->skip.load(std::memory_order_relaxed)),
-                 separator);
+  const unsigned at = above.rank<true>(key);
+  BASALT_DEBUG_ASSERT(above.child(at) == &left && above.size() < kSlots);
+  for (unsigned i = above.size(); i > at; --i) above.set_child(i + 1, above.child(i));
+  above.set_child(at + 1, &right);
+  above.insert(at, head_of(key.user_key, above.skip.load(std::memory_order_relaxed)), separator);
+  if (parent == nullptr) {
+    root_.store(&above, std::memory_order_release);
+  } else {
+    parent->unlock();
+  }
+  left.unlock();
+}
+
+MemtableTree::Path MemtableTree::path_to(const InternalKey& key) const {
+  for (;;) {
+    Path path;
+    const Node* node = root_.load(std::memory_order_acquire);
+    while (node != nullptr && !node->is_leaf && path.levels < kMostLevels) {
+      const auto& inner = static_cast<const Inner&>(*node);
+      const unsigned child = inner.rank<true>(key);
+      path.steps.at(path.levels++) = {&inner, child};
+      node = inner.child(child);  // null only while the node is changed
+    }
+    if (node == nullptr || !node->is_leaf) continue;
+    path.leaf = static_cast<const Leaf*>(node);
+    path.at = path.leaf->rank<false>(key);
+    return path;
+  }
+}
+
+// As many as if all nodes were like those in their middles.
+double MemtableTree::estimate_leaves(const Node* node) {
+  double leaves = 1;
+  while (node != nullptr && !node->is_leaf) {
+    const auto& inner = static_cast<const Inner&>(*node);
+    leaves *= inner.size() + 1;
+    node = inner.child(inner.size() / 2);
+  }
+  return leaves;
+}
+
+// Below the children from `begin` to before `end`, as if all were like some of them.
+double MemtableTree::estimate_leaves(const Inner& inner, unsigned begin, unsigned end) {
+  if (begin >= end) return 0;
+  const unsigned stride = std::max(1U, (end - begin) / kChildrenSampled);
+  double leaves = 0;
+  unsigned samples = 0;
+  for (unsigned i = begin; i < end; i += stride, ++samples) {
+    leaves += estimate_leaves(inner.child(i));
+  }
+  return leaves / samples * (end - begin);
+}
+
+// Between the leaves of two paths: where these part, and beside either of them below.
+double MemtableTree::estimate_leaves_between(const Path& first, const Path& last) {
+  unsigned level = 0;
+  const unsigned levels = std::min(first.levels, last.levels);
+  while (level < levels && first.steps.at(level).child == last.steps.at(level).child) ++level;
+  if (level == levels) return 0;
+  const Path::Step& parting = first.steps.at(level);
+  double leaves =
+      estimate_leaves(*parting.node, parting.child + 1, last.steps.at(level).child);
+  for (unsigned i = level + 1; i < first.levels; ++i) {
+    const Path::Step& step = first.steps.at(i);
+    leaves += estimate_leaves(*step.node, step.child + 1, step.node->size() + 1);
+  }
+  for (unsigned i = level + 1; i < last.levels; ++i) {
+    const Path::Step& step = last.steps.at(i);
+    leaves += estimate_leaves(*step.node, 0, step.child);
+  }
+  return leaves;
 }
 
 std::uint64_t MemtableTree::estimate_entries(const InternalKey& from, const InternalKey& to) const {
   if (from.compare(to) >= 0) return 0;
-  struct Place {
-    const Leaf* leaf;
-    unsigned at;
-    double part;  // of the tree that is before it, if all children of a node had as much
-  };
-  const auto find = [this](const InternalKey& key) {
-    double part = 0;
-    double width = 1;
-    std::uint64_t version;
-    const Leaf* const leaf = descend(
-        [&](const Inner& inner) {
-          if (&inner == root_.load(std::memory_order_acquire)) {  // a search may begin anew
-            part = 0;
-            width = 1;
-          }
-          const unsigned child = inner.rank<true>(key);
-          width /= inner.size() + 1;
-          part += child * width;
-          return child;
-        },
-        version);
-    return Place{leaf, leaf->rank<false>(key), part};
-  };
-  const Place first = find(from);
-  const Place last = find(to);
+  const Path first = path_to(from);
+  const Path last = path_to(to);
   std::uint64_t entries = 0;
   const Leaf* leaf = first.leaf;
   for (unsigned i = 0; i < kLeavesCounted && leaf != nullptr; ++i) {
@@ -412,9 +462,9 @@ std::uint64_t MemtableTree::estimate_entries(const InternalKey& from, const Inte
     entries += leaf->size();
     leaf = leaf->next.load(std::memory_order_acquire);
   }
-  const double leaves = (last.part - first.part) * leaves_.load(std::memory_order_relaxed);
-  const double estimate = leaves * static_cast<double>(entries) / kLeavesCounted;
-  return std::max(entries, static_cast<std::uint64_t>(std::max(estimate, 0.0)));
+  const double entries_of_leaf = static_cast<double>(entries) / kLeavesCounted;
+  const double estimate = estimate_leaves_between(first, last) * entries_of_leaf;
+  return std::max(entries, static_cast<std::uint64_t>(estimate));
 }
 
 void MemtableTree::Cursor::set(Leaf* leaf, std::uint64_t version, unsigned at, const char* entry) {
@@ -477,7 +527,7 @@ void MemtableTree::Cursor::seek(const InternalKey& key) {
   Leaf* leaf;
   std::uint64_t version;
   do {
-    leaf = tree_->descend([&](const Inner& inner) { return inner.rank<true>(key); }, version);
+    leaf = tree_->leaf_of<true>(key, version);
   } while (!take(leaf, version, leaf->rank<false>(key)));
 }
 
@@ -485,7 +535,7 @@ void MemtableTree::Cursor::seek_backward(const InternalKey& key) {
   Leaf* leaf;
   std::uint64_t version;
   do {
-    leaf = tree_->descend([&](const Inner& inner) { return inner.rank<true>(key); }, version);
+    leaf = tree_->leaf_of<true>(key, version);
   } while (!take_before(leaf, version, leaf->rank<true>(key)));
 }
 
@@ -496,7 +546,7 @@ void MemtableTree::Cursor::next() {
   Leaf* leaf;
   std::uint64_t version;
   do {
-    leaf = tree_->descend([&](const Inner& inner) { return inner.rank<true>(key); }, version);
+    leaf = tree_->leaf_of<true>(key, version);
   } while (!take(leaf, version, leaf->rank<true>(key)));
 }
 
@@ -507,7 +557,7 @@ void MemtableTree::Cursor::previous() {
   Leaf* leaf;
   std::uint64_t version;
   do {
-    leaf = tree_->descend([&](const Inner& inner) { return inner.rank<false>(key); }, version);
+    leaf = tree_->leaf_of<false>(key, version);
   } while (!take_before(leaf, version, leaf->rank<false>(key)));
 }
 

@@ -29,13 +29,14 @@ struct InternalKey {
 //             them not in the processor's caches: inserting took a third of the processor time of
 //             a load. Decision 0019 has the figures.
 // How         A B+-tree whose nodes hold 32 entries, and beside each entry the eight bytes of its
-//             key that follow what all keys of the node have in common: most searches see an
-//             entry's own memory only once. Entries come and never go, and neither do nodes; all
-//             memory is the memtable's arena, which ends as a whole.
+//             key that follow what all keys of the node have in common: most searches see the
+//             memory of few entries. Entries come and never go, and neither do nodes; all memory is
+//             the memtable's arena, which ends as a whole.
 // Threads     Any number insert and read at the same time. Nodes have a version that is odd while
 //             somebody changes them (optimistic lock coupling: Leis, Scheibner, Kemper, Neumann,
 //             "The ART of Practical Synchronization", 2016). Who reads waits for no more than the
-//             change of one node, and begins anew when a node that it has read was changed.
+//             change of a node, or two where one is split, and begins anew when a node that it has
+//             read was changed.
 // Order       A read sees all entries whose insertion ended before it began; of others some.
 class MemtableTree {
  public:
@@ -56,23 +57,31 @@ class MemtableTree {
   struct Leaf;
   struct Inner;
   struct Spare;
+  struct Path;
   enum class Attempt : std::uint8_t { kDone, kExists, kAgain };
 
   template <typename ChooseChild>
   Leaf* descend(const ChooseChild& choose_child, std::uint64_t& version) const;
+  template <bool kOrSame>
+  Leaf* leaf_of(const InternalKey& key, std::uint64_t& version) const;
   template <typename NodeType>
   NodeType* new_node();
   Attempt try_insert(const InternalKey& key, const char* entry, Spare& spare);
+  static bool lock_for_split(Inner* parent, std::uint64_t parent_version, Node& node,
+                             std::uint64_t version);
   void split_leaf(Inner* parent, std::uint64_t parent_version, Leaf& leaf, std::uint64_t version,
                   unsigned at, Spare& spare);
   void split_inner(Inner* parent, std::uint64_t parent_version, Inner& inner,
                    std::uint64_t version, Spare& spare);
-  // Both nodes, and `parent` unless it is null, must be locked.
-  void add_to_parent(Inner* parent, const char* separator, Node& left, Node& right);
+  void end_split(Inner* parent, const char* separator, Node& left, Node& right, Spare& spare);
+  Path path_to(const InternalKey& key) const;
+  static double estimate_leaves(const Node* node);
+  static double estimate_leaves(const Inner& inner, unsigned begin, unsigned end);
+  static double estimate_leaves_between(const Path& first, const Path& last);
 
   rdb::Allocator& allocator_;
   std::atomic<Node*> root_;
-  std::atomic<std::uint64_t> leaves_{1};
+  std::atomic<Leaf*> spare_leaf_{nullptr};
 };
 
 // A place in a tree. One thread at a time; the tree may grow meanwhile.

@@ -235,12 +235,24 @@ TEST_F(MemtableTreeTest, EstimatesOfAFewHundredEntriesAreExact) {
   }
 }
 
-TEST_F(MemtableTreeTest, EstimatesOfManyEntriesAreWithinAThird) {
-  for (int i = 0; i < 50'000; ++i) insert({be32(random_() % 1'000'000), 1});
-  for (int i = 0; i < 100; ++i) {
-    const std::uint64_t from = random_() % 500'000;
-    const Key first{be32(from), 1};
-    const Key last{be32(from + 100'000 + random_() % 400'000), 1};
+// A tree of several indexes, of which some get their entries in order, others at random: leaves and
+// nodes of these are less full.
+TEST_F(MemtableTreeTest, EstimatesOfManyEntriesAreWithinAThirdWhereverTheyAre) {
+  constexpr std::uint32_t kIndexes = 4;
+  constexpr std::uint32_t kRows = 60'000;
+  for (const std::uint32_t in_order : {0, 2}) {
+    for (std::uint32_t row = 0; row < kRows; ++row) {
+      for (std::uint32_t index = 0; index < kIndexes; ++index) {
+        const bool is_in_order = index == in_order;
+        insert({be32(10 * in_order + index) + be32(is_in_order ? row : random_() % kRows), row});
+      }
+    }
+  }
+  for (int i = 0; i < 400; ++i) {
+    const std::uint32_t index = 10 * (random_() % 2 * 2) + random_() % kIndexes;
+    const std::uint32_t from = random_() % 2 == 0 ? 0 : random_() % (kRows / 2);
+    const Key first{be32(index) + be32(from), ~0ULL};
+    const Key last{be32(index) + be32(from + 5'000 + random_() % kRows), ~0ULL};
     const auto entries = static_cast<double>(
         std::distance(keys_.lower_bound(first), keys_.lower_bound(last)));
     const auto estimate = static_cast<double>(tree_.estimate_entries(first.view(), last.view()));
@@ -297,6 +309,15 @@ class MemtableTreeThreadsTest : public MemtableTreeTest {
       last = key;
       cursor.next();
     }
+    cursor.seek_backward(from.view());
+    last = from;
+    for (int i = 0; i < 300 && cursor.is_valid(); ++i) {
+      const Key key = key_of(cursor.entry());
+      ASSERT_TRUE(i == 0 ? !(last < key) : key < last);
+      last = key;
+      cursor.previous();
+    }
+    tree_.estimate_entries(row(0, 0).view(), from.view());
   }
 
   std::array<std::atomic<std::uint32_t>, kWriters> written_{};
