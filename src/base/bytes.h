@@ -1,6 +1,7 @@
 #pragma once
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -60,10 +61,26 @@ inline void store_le_sized(void* to, std::uint64_t value, std::size_t size) {
 // The number that `count` (0..8) bytes from `begin` on make, most significant first. What `bytes`
 // does not reach to is 0, so numbers of the same count order as the strings do.
 inline std::uint64_t number_at(std::string_view bytes, std::size_t begin, std::size_t count) {
+  if (count != 0 && begin <= bytes.size() && bytes.size() - begin >= sizeof(std::uint64_t)) {
+    return load_be64(bytes.data() + begin) >> 8 * (sizeof(std::uint64_t) - count);
+  }
   char room[sizeof(std::uint64_t)] = {};
   const std::string_view there = bytes.substr(std::min(begin, bytes.size()), count);
   std::memcpy(room, there.data(), there.size());
   return count == 0 ? 0 : load_be64(room) >> 8 * (sizeof room - count);
+}
+
+// How many bytes both begin with.
+inline std::size_t common_bytes(std::string_view a, std::string_view b) {
+  const std::size_t shorter = std::min(a.size(), b.size());
+  std::size_t i = 0;
+  for (; i + 8 <= shorter; i += 8) {
+    const std::uint64_t difference =
+        load_le<std::uint64_t>(a.data() + i) ^ load_le<std::uint64_t>(b.data() + i);
+    if (difference != 0) return i + static_cast<std::size_t>(__builtin_ctzll(difference)) / 8;
+  }
+  while (i < shorter && a[i] == b[i]) ++i;
+  return i;
 }
 
 // LEB128: 7 bits per byte, least significant group first, top bit set on all but the last.

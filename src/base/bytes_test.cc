@@ -32,6 +32,19 @@ std::vector<std::uint64_t> boundaries() {
   return numbers;
 }
 
+TEST(CommonBytes, EndWhereTheStringsDifferOrTheShorterEnds) {
+  for (std::size_t size = 0; size < 20; ++size) {
+    const std::string whole(size, 'x');
+    EXPECT_EQ(common_bytes(whole, whole), size);
+    EXPECT_EQ(common_bytes(whole, whole + "y"), size);
+    for (std::size_t i = 0; i < size; ++i) {
+      std::string other = whole;
+      other[i] = 'y';
+      EXPECT_EQ(common_bytes(whole, other), i);
+    }
+  }
+}
+
 TEST(Varint, EveryLengthComesBackAndNothingBehindItIsConsumed) {
   for (const std::uint64_t number : boundaries()) {
     const std::string stored = varint(number) + "\xFFrest";

@@ -380,7 +380,7 @@ TEST_F(DatabaseTest, WhatIsReadPastThePageCacheThroughASmallCacheIsWhatWasWritte
   }
 }
 
-// With direct I/O, the number of rows of 500 bytes that the database has, and whether they fit.
+// The parameter: rows of 500 bytes. All of them have room in the cache of 8 MiB, or a quarter.
 class CacheLoaderTest : public testing::TestWithParam<int> {};
 
 TEST_P(CacheLoaderTest, WhatHasRoomIsInTheCacheSoonAfterTheStartIfThereIsNoPageCache) {

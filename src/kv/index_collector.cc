@@ -28,18 +28,6 @@ bool is_picked(std::uint32_t hash, std::uint32_t level) {
   return (static_cast<std::uint64_t>(hash) >> (32 - level)) == 0;
 }
 
-std::size_t common_bytes(std::string_view a, std::string_view b) {
-  const std::size_t shorter = std::min(a.size(), b.size());
-  std::size_t i = 0;
-  for (; i + 8 <= shorter; i += 8) {
-    const std::uint64_t difference =
-        load_le<std::uint64_t>(a.data() + i) ^ load_le<std::uint64_t>(b.data() + i);
-    if (difference != 0) return i + static_cast<std::size_t>(__builtin_ctzll(difference)) / 8;
-  }
-  while (i < shorter && a[i] == b[i]) ++i;
-  return i;
-}
-
 std::string cut(std::string_view key) {
   return std::string(key.substr(0, IndexProperties::kKeyBytesMax));
 }

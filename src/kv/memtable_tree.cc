@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstring>
 #include <new>
 #include <utility>
 
@@ -27,24 +26,10 @@ constexpr unsigned kChildrenSampled = 8;
 constexpr unsigned kMostLevels = 16;  // of inner nodes; each has 16 children or more, but the root
 constexpr int kSpinsBeforeYielding = 64;
 
-// The eight bytes behind the first `skip` of a key, as a number in their order; those that a short
-// key lacks are zeros. Keys that have the first `skip` in common are in the order of their heads,
-// unless these are equal.
+// The eight bytes behind the first `skip` of a key. Keys that have the first ones in common are in
+// the order of their heads, unless these are equal.
 std::uint64_t head_of(std::string_view user_key, std::size_t skip) {
-  if (user_key.size() >= skip + sizeof(std::uint64_t)) return load_be64(user_key.data() + skip);
-  std::uint64_t head = 0;
-  if (user_key.size() > skip) {
-    std::memcpy(&head, user_key.data() + skip, user_key.size() - skip);
-  }
-  return __builtin_bswap64(head);
-}
-
-std::uint16_t common_prefix(const char* low, const char* high) {
-  const std::string_view a = InternalKey::of_entry(low).user_key;
-  const std::string_view b = InternalKey::of_entry(high).user_key;
-  const std::size_t most = std::min({a.size(), b.size(), std::size_t{UINT16_MAX}});
-  return static_cast<std::uint16_t>(std::mismatch(a.begin(), a.begin() + most, b.begin()).first -
-                                    a.begin());
+  return number_at(user_key, skip, sizeof(std::uint64_t));
 }
 
 }  // namespace
@@ -98,7 +83,7 @@ struct MemtableTree::Node {
   }
   void unlock() { version.store(own_version() + 1, std::memory_order_release); }
   void unlock_unchanged() { version.store(own_version() - 1, std::memory_order_release); }
-  // For the one who has the lock, as all below.
+  // For the one who has the lock.
   std::uint64_t own_version() const { return version.load(std::memory_order_relaxed); }
 
   // Before the node is read: its numbers, which are four more lines of the cache.
@@ -112,6 +97,7 @@ struct MemtableTree::Node {
   unsigned size() const { return count.load(std::memory_order_acquire); }
   const char* entry(unsigned at) const { return entries[at].load(std::memory_order_acquire); }
   std::uint64_t head(unsigned at) const { return heads[at].load(std::memory_order_acquire); }
+  // These, too, are for the one who has the lock.
   void set(unsigned at, std::uint64_t head, const char* entry) {
     heads[at].store(head, std::memory_order_release);
     entries[at].store(entry, std::memory_order_release);
@@ -128,6 +114,7 @@ struct MemtableTree::Node {
   // Copies the entries from `from` on to `to`, which is new.
   void copy_entries(unsigned from, Node& to) const {
     const unsigned had = size();
+    to.skip.store(skip.load(std::memory_order_relaxed), std::memory_order_relaxed);
     for (unsigned i = from; i < had; ++i) to.set(i - from, head(i), entry(i));
     to.set_size(had - from);
   }
@@ -136,7 +123,10 @@ struct MemtableTree::Node {
     low = new_low;
     high = new_high;
     if (low == nullptr || high == nullptr) return;
-    const std::uint16_t in_common = common_prefix(low, high);
+    const auto in_common = static_cast<std::uint16_t>(
+        std::min(common_bytes(InternalKey::of_entry(low).user_key,
+                              InternalKey::of_entry(high).user_key),
+                 std::size_t{UINT16_MAX}));
     if (in_common == skip.load(std::memory_order_relaxed)) return;
     skip.store(in_common, std::memory_order_release);
     for (unsigned i = 0; i < size(); ++i) {
@@ -321,7 +311,8 @@ MemtableTree::Attempt MemtableTree::try_insert(const InternalKey& key, const cha
 
 // False, and nothing is locked, if one of them has changed since its version.
 bool MemtableTree::lock_for_split(Inner* parent, std::uint64_t parent_version, Node& node,
-                                  std::uint64_t version) {
+                                  std::uint64_t version, Spare& spare) {
+  if (parent == nullptr && spare.root == nullptr) spare.root = new_node<Inner>();
   if (parent != nullptr && !parent->try_lock(parent_version)) return false;
   if (node.try_lock(version)) return true;
   if (parent != nullptr) parent->unlock_unchanged();
@@ -333,45 +324,37 @@ void MemtableTree::split_leaf(Inner* parent, std::uint64_t parent_version, Leaf&
                               std::uint64_t version, unsigned at, Spare& spare) {
   if (spare.leaf == nullptr) spare.leaf = spare_leaf_.exchange(nullptr, std::memory_order_acquire);
   if (spare.leaf == nullptr) spare.leaf = new_node<Leaf>();
-  if (parent == nullptr && spare.root == nullptr) spare.root = new_node<Inner>();
-  if (!lock_for_split(parent, parent_version, leaf, version)) return;
+  if (!lock_for_split(parent, parent_version, leaf, version, spare)) return;
   Leaf& right = *std::exchange(spare.leaf, nullptr);
   const bool is_in_order = at == leaf.next_in_order;
   const unsigned split = is_in_order ? std::min(at, kSlots - 1) : kSlots / 2;
-  right.skip.store(leaf.skip.load(std::memory_order_relaxed), std::memory_order_relaxed);
   leaf.copy_entries(split, right);
   right.next.store(leaf.next.load(std::memory_order_relaxed), std::memory_order_relaxed);
   if (!is_in_order) leaf.next_in_order = kNowhere;
   if (is_in_order && at > split) right.next_in_order = at - split;
-  const char* const separator = right.entry(0);
-  right.narrow(separator, leaf.high);
-  leaf.set_size(split);
-  leaf.narrow(leaf.low, separator);
   leaf.next.store(&right, std::memory_order_release);
-  end_split(parent, separator, leaf, right, spare);
+  end_split(parent, leaf, split, right, right.entry(0), spare);
 }
 
 void MemtableTree::split_inner(Inner* parent, std::uint64_t parent_version, Inner& inner,
                                std::uint64_t version, Spare& spare) {
   if (spare.inner == nullptr) spare.inner = new_node<Inner>();
-  if (parent == nullptr && spare.root == nullptr) spare.root = new_node<Inner>();
-  if (!lock_for_split(parent, parent_version, inner, version)) return;
+  if (!lock_for_split(parent, parent_version, inner, version, spare)) return;
   Inner& right = *std::exchange(spare.inner, nullptr);
   // The separator in the middle goes up.
   constexpr unsigned kMiddle = kSlots / 2;
   const char* const separator = inner.entry(kMiddle);
-  right.skip.store(inner.skip.load(std::memory_order_relaxed), std::memory_order_relaxed);
   inner.copy_entries(kMiddle + 1, right);
   for (unsigned i = 0; i <= right.size(); ++i) right.set_child(i, inner.child(kMiddle + 1 + i));
-  right.narrow(separator, inner.high);
-  inner.set_size(kMiddle);
-  inner.narrow(inner.low, separator);
-  end_split(parent, separator, inner, right, spare);
+  end_split(parent, inner, kMiddle, right, separator, spare);
 }
 
-// Makes `right` known beside `left`, which was split, and unlocks.
-void MemtableTree::end_split(Inner* parent, const char* separator, Node& left, Node& right,
-                             Spare& spare) {
+// Leaves `left` its first `left_size` entries, makes `right` known beside it, and unlocks.
+void MemtableTree::end_split(Inner* parent, Node& left, unsigned left_size, Node& right,
+                             const char* separator, Spare& spare) {
+  right.narrow(separator, left.high);
+  left.set_size(left_size);
+  left.narrow(left.low, separator);
   Inner& above = parent != nullptr ? *parent : *std::exchange(spare.root, nullptr);
   if (parent == nullptr) above.set_child(0, &left);
   const InternalKey key = InternalKey::of_entry(separator);
@@ -523,42 +506,36 @@ void MemtableTree::Cursor::seek_to_last() {
   } while (!take_before(leaf, version, leaf->size()));
 }
 
-void MemtableTree::Cursor::seek(const InternalKey& key) {
+template <bool kOrSame>
+void MemtableTree::Cursor::find_last_before(const InternalKey& key) {
   Leaf* leaf;
   std::uint64_t version;
   do {
-    leaf = tree_->leaf_of<true>(key, version);
-  } while (!take(leaf, version, leaf->rank<false>(key)));
+    leaf = tree_->leaf_of<kOrSame>(key, version);
+  } while (!take_before(leaf, version, leaf->rank<kOrSame>(key)));
 }
 
-void MemtableTree::Cursor::seek_backward(const InternalKey& key) {
+template <bool kOrSame>
+void MemtableTree::Cursor::find_first_behind(const InternalKey& key) {
   Leaf* leaf;
   std::uint64_t version;
   do {
     leaf = tree_->leaf_of<true>(key, version);
-  } while (!take_before(leaf, version, leaf->rank<true>(key)));
+  } while (!take(leaf, version, leaf->rank<!kOrSame>(key)));
 }
+
+void MemtableTree::Cursor::seek(const InternalKey& key) { find_first_behind<true>(key); }
+void MemtableTree::Cursor::seek_backward(const InternalKey& key) { find_last_before<true>(key); }
 
 void MemtableTree::Cursor::next() {
   BASALT_DEBUG_ASSERT(is_valid());
-  if (take(leaf_, version_, at_ + 1)) return;
-  const InternalKey key = InternalKey::of_entry(entry_);
-  Leaf* leaf;
-  std::uint64_t version;
-  do {
-    leaf = tree_->leaf_of<true>(key, version);
-  } while (!take(leaf, version, leaf->rank<true>(key)));
+  if (!take(leaf_, version_, at_ + 1)) find_first_behind<false>(InternalKey::of_entry(entry_));
 }
 
 void MemtableTree::Cursor::previous() {
   BASALT_DEBUG_ASSERT(is_valid());
   if (at_ > 0 && take_before(leaf_, version_, at_)) return;
-  const InternalKey key = InternalKey::of_entry(entry_);
-  Leaf* leaf;
-  std::uint64_t version;
-  do {
-    leaf = tree_->leaf_of<false>(key, version);
-  } while (!take_before(leaf, version, leaf->rank<false>(key)));
+  find_last_before<false>(InternalKey::of_entry(entry_));
 }
 
 }  // namespace basalt::kv

@@ -67,13 +67,14 @@ class MemtableTree {
   template <typename NodeType>
   NodeType* new_node();
   Attempt try_insert(const InternalKey& key, const char* entry, Spare& spare);
-  static bool lock_for_split(Inner* parent, std::uint64_t parent_version, Node& node,
-                             std::uint64_t version);
+  bool lock_for_split(Inner* parent, std::uint64_t parent_version, Node& node,
+                      std::uint64_t version, Spare& spare);
   void split_leaf(Inner* parent, std::uint64_t parent_version, Leaf& leaf, std::uint64_t version,
                   unsigned at, Spare& spare);
   void split_inner(Inner* parent, std::uint64_t parent_version, Inner& inner,
                    std::uint64_t version, Spare& spare);
-  void end_split(Inner* parent, const char* separator, Node& left, Node& right, Spare& spare);
+  void end_split(Inner* parent, Node& left, unsigned left_size, Node& right,
+                 const char* separator, Spare& spare);
   Path path_to(const InternalKey& key) const;
   static double estimate_leaves(const Node* node);
   static double estimate_leaves(const Inner& inner, unsigned begin, unsigned end);
@@ -104,6 +105,11 @@ class MemtableTree::Cursor {
   void previous();
 
  private:
+  // Or the entry with `key` itself, if `kOrSame`.
+  template <bool kOrSame>
+  void find_first_behind(const InternalKey& key);
+  template <bool kOrSame>
+  void find_last_before(const InternalKey& key);
   bool take(Leaf* leaf, std::uint64_t version, unsigned at);
   bool take_before(Leaf* leaf, std::uint64_t version, unsigned at);
   void set(Leaf* leaf, std::uint64_t version, unsigned at, const char* entry);

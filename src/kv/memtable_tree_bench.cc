@@ -32,18 +32,24 @@ class BytewiseOrder final : public rdb::MemTableRep::KeyComparator {
 };
 
 struct Memtable {
-  explicit Memtable(bool is_tree)
+  // Whether of a tree, and how many entries it has at first.
+  Memtable(bool is_tree, std::int64_t entries)
       : factory(is_tree ? make_tree_memtable_factory()
                         : std::make_shared<rdb::SkipListFactory>()),
-        rep(factory->CreateMemTableRep(order, &arena, nullptr, nullptr)) {}
+        rep(factory->CreateMemTableRep(order, &arena, nullptr, nullptr)) {
+    for (std::int64_t i = 0; i < entries; ++i) insert(static_cast<std::uint64_t>(i));
+  }
 
+  static void append_key(std::string& out, std::uint32_t index, std::uint64_t number) {
+    append_be32(out, index);
+    append_be32(out, 0x80000000U);
+    append_be32(out, static_cast<std::uint32_t>(number));
+    out.resize(out.size() + 8, 1);
+  }
   void insert(std::uint64_t number) {
     const auto index = static_cast<std::uint32_t>(number % 4);
     std::string entry(1, 20);
-    append_be32(entry, index);
-    append_be32(entry, 0x80000000U);
-    append_be32(entry, static_cast<std::uint32_t>(index == 0 ? number : random()));
-    entry.resize(entry.size() + 8, 1);
+    append_key(entry, index, index == 0 ? number : random());
     entry.resize(entry.size() + 41, 40);
     char* memory;
     const rdb::KeyHandle handle = rep->Allocate(entry.size(), &memory);
@@ -58,11 +64,9 @@ struct Memtable {
   std::mt19937 random{std::mt19937::default_seed};
 };
 
-constexpr std::int64_t kTree = 1;
-
 // Per entry, into a memtable that grows to so many.
 void BM_Insert(benchmark::State& state) {
-  auto memtable = std::make_unique<Memtable>(state.range(0) == kTree);
+  auto memtable = std::make_unique<Memtable>(state.range(0) != 0, 0);
   std::int64_t entries = 0;
   for (auto _ : state) {
     memtable->insert(static_cast<std::uint64_t>(entries));
@@ -70,7 +74,7 @@ void BM_Insert(benchmark::State& state) {
       state.PauseTiming();
       state.counters["bytes_per_entry"] =
           static_cast<double>(memtable->arena.MemoryAllocatedBytes()) / entries;
-      memtable = std::make_unique<Memtable>(state.range(0) == kTree);
+      memtable = std::make_unique<Memtable>(state.range(0) != 0, 0);
       entries = 0;
       state.ResumeTiming();
     }
@@ -79,18 +83,13 @@ void BM_Insert(benchmark::State& state) {
 BENCHMARK(BM_Insert)->ArgNames({"tree", "entries"})->ArgsProduct({{0, 1}, {10'000, 500'000}});
 
 void BM_Seek(benchmark::State& state) {
-  Memtable memtable(state.range(0) == kTree);
-  for (std::int64_t i = 0; i < state.range(1); ++i) {
-    memtable.insert(static_cast<std::uint64_t>(i));
-  }
+  Memtable memtable(state.range(0) != 0, state.range(1));
   const std::unique_ptr<rdb::MemTableRep::Iterator> iterator(memtable.rep->GetIterator());
   std::string key;
   for (auto _ : state) {
     key.clear();
-    append_be32(key, memtable.random() % 4);
-    append_be32(key, 0x80000000U);
-    append_be32(key, static_cast<std::uint32_t>(memtable.random()));
-    key.resize(key.size() + 8, 1);
+    const auto index = static_cast<std::uint32_t>(memtable.random() % 4);
+    Memtable::append_key(key, index, memtable.random());
     iterator->Seek(key, nullptr);
     benchmark::DoNotOptimize(iterator->Valid());
   }
@@ -99,10 +98,7 @@ BENCHMARK(BM_Seek)->ArgNames({"tree", "entries"})->ArgsProduct({{0, 1}, {10'000,
 
 // Per entry, its key read.
 void BM_Next(benchmark::State& state) {
-  Memtable memtable(state.range(0) == kTree);
-  for (std::int64_t i = 0; i < state.range(1); ++i) {
-    memtable.insert(static_cast<std::uint64_t>(i));
-  }
+  Memtable memtable(state.range(0) != 0, state.range(1));
   const std::unique_ptr<rdb::MemTableRep::Iterator> iterator(memtable.rep->GetIterator());
   for (auto _ : state) {
     if (!iterator->Valid()) iterator->SeekToFirst();

@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 #include <memory/allocator.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <random>

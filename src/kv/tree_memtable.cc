@@ -27,16 +27,20 @@ class TreeIterator final : public rdb::MemTableRep::Iterator {
   void Next() override { cursor_.next(); }
   void Prev() override { cursor_.previous(); }
   void Seek(const rdb::Slice& internal_key, const char* entry) override {
-    cursor_.seek(entry == nullptr ? internal_key_of(internal_key) : InternalKey::of_entry(entry));
+    cursor_.seek(target(internal_key, entry));
   }
   void SeekForPrev(const rdb::Slice& internal_key, const char* entry) override {
-    cursor_.seek_backward(entry == nullptr ? internal_key_of(internal_key)
-                                           : InternalKey::of_entry(entry));
+    cursor_.seek_backward(target(internal_key, entry));
   }
   void SeekToFirst() override { cursor_.seek_to_first(); }
   void SeekToLast() override { cursor_.seek_to_last(); }
 
  private:
+  // RocksDB gives one or both.
+  static InternalKey target(const rdb::Slice& internal_key, const char* entry) {
+    return entry == nullptr ? internal_key_of(internal_key) : InternalKey::of_entry(entry);
+  }
+
   MemtableTree::Cursor cursor_;
 };
 

@@ -28,12 +28,7 @@ void gather(const std::vector<kv::IndexProperties>& files, Level level_of, Visit
 }  // namespace
 
 double fraction_between(std::string_view lower, std::string_view upper, std::string_view key) {
-  const std::size_t shorter = std::min(lower.size(), upper.size());
-  const auto common = static_cast<std::size_t>(
-      std::mismatch(lower.begin(), lower.begin() + static_cast<std::ptrdiff_t>(shorter),
-                    upper.begin())
-          .first -
-      lower.begin());
+  const std::size_t common = common_bytes(lower, upper);
   const auto at = [common](std::string_view of) {
     return static_cast<double>(number_at(of, common, 8));
   };

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "base/bytes.h"
+
 namespace basalt::stats {
 namespace {
 
@@ -27,12 +29,6 @@ Sample read_end(kv::Database& database, kv::FamilyId family, const kv::KeyRange&
   }
   sample.is_all = sample.keys.size() < kEntriesAtEachEnd && !iterator.gave_up();
   return sample;
-}
-
-std::size_t common_bytes(std::string_view a, std::string_view b) {
-  const auto shorter = static_cast<std::ptrdiff_t>(std::min(a.size(), b.size()));
-  return static_cast<std::size_t>(std::mismatch(a.begin(), a.begin() + shorter, b.begin()).first -
-                                  a.begin());
 }
 
 // What the runs of equal values add up to.

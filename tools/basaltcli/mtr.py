@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -89,10 +89,7 @@ def run(release: ServerRelease, flavour: str, arguments: Sequence[str] = ()) -> 
         command.append("--suite=" + ",".join(suites))
     # The driver heeds the last of contradicting options.
     command += arguments
-    try:
-        return _run_driver(command, test_dir)
-    except OSError as error:
-        raise BasaltError(f"mariadb-test-run.pl cannot be started: {error}") from error
+    return _run_driver(command, test_dir)
 
 
 def driver_command(flavour: str, vardir: Path) -> list[str]:
@@ -119,6 +116,21 @@ def _driver_options(flavour: str) -> list[str]:
     return options
 
 
+def stream_driver(command: Sequence[str], consume: Callable[[str], None], test_dir: Path,
+                  env: Mapping[str, str] | None = None) -> int:
+    """Runs the driver, each line of its output given to `consume`; returns its exit code.
+
+    Raises BasaltError if it cannot be started or is ended by a signal, with cases left.
+    """
+    try:
+        status = process.stream(command, consume, cwd=test_dir, env=env)
+    except OSError as error:
+        raise BasaltError(f"mariadb-test-run.pl cannot be started: {error}") from error
+    if status < 0:
+        raise BasaltError(f"mariadb-test-run.pl was ended by signal {-status}")
+    return status
+
+
 def _is_slow(flavour: str) -> bool:
     return flavour in ("asan", "tsan")
 
@@ -138,7 +150,7 @@ def _run_driver(command: Sequence[str], test_dir: Path) -> MtrResult:
         elif match["result"] in ("skipped", "disabled"):
             result.skipped += 1
 
-    result.exit_code = process.stream(command, consume, cwd=test_dir)
+    result.exit_code = stream_driver(command, consume, test_dir)
     return result
 
 

@@ -151,13 +151,7 @@ def execute(release: ServerRelease, flavour: str, chosen: Sequence[Suite],
                "BASALT_MARIADB_TEST": str(release.usr / "bin" / "mariadb-test"),
                "BASALT_MARIADB": str(release.usr / "bin" / "mariadb"),
                "BASALT_OBSERVATIONS": str(observations)}
-        try:
-            status = process.stream(command, consume, cwd=test_dir, env=env)
-        except OSError as error:
-            raise BasaltError(f"mariadb-test-run.pl cannot be started: {error}") from error
-    if status < 0:
-        raise BasaltError(f"mariadb-test-run.pl was ended by signal {-status}; from "
-                          f"{place / 'driver.log'}:\n" + process.tail(place / "driver.log"))
+        mtr.stream_driver(command, consume, test_dir, env)
     transcript.end()
     observed = read_observations(observations, chosen)
     demand_proof(transcript.run, observed)
