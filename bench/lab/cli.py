@@ -76,10 +76,12 @@ def list_studies() -> None:
               help="Three blocks, larger data, more cells, longer windows: hours.")
 @click.option("--engines", default=",".join(_ENGINES), show_default=True, metavar="LIST",
               help="Only these engines.")
+@click.option("--cells", default="", metavar="REGEX",
+              help="Only cells in whose names this finds something.")
 @click.option("--blocks", type=click.IntRange(1), help="Measure everything so many times.")
 @click.option("--new", is_flag=True, help="Begin a new run even if one can be gone on with.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be measured, and how long.")
-def run_studies(names: tuple[str, ...], size: str, engines: str, blocks: int | None,
+def run_studies(names: tuple[str, ...], size: str, engines: str, cells: str, blocks: int | None,
                 new: bool, dry_run: bool) -> None:
     """Measure, and write the report.
 
@@ -93,18 +95,19 @@ def run_studies(names: tuple[str, ...], size: str, engines: str, blocks: int | N
       ./basalt bench run --full memory_sweep insert_benchmark
       ./basalt bench run --long --dry-run all
       ./basalt bench run --engines innodb,basalt constrained_sysbench
+      ./basalt bench run --cells 'write-only' --blocks 3 goals
     """
     _prepare()
     from lab import command
-    from lab.studies import chosen_studies
     chosen = [name.strip() for name in engines.split(",")]
     unknown = set(chosen) - set(_ENGINES)
     if unknown:
         raise BasaltError(f"there is no engine {', '.join(sorted(unknown))}",
                           f"the engines are {', '.join(_ENGINES)}")
-    chosen_studies(names)  # a wrong name is told before anything is built
+    request = command.Request(names, size, chosen, blocks, cells)
+    request.plan()  # a wrong name is told before anything is built
     if dry_run:
-        for line in command.foretell(names, size, chosen, blocks):
+        for line in command.foretell(request):
             ui.info(line)
         return
     release = server_release.current() if os.environ.get("BASALT_PLUGIN_DIR") else None
@@ -112,7 +115,7 @@ def run_studies(names: tuple[str, ...], size: str, engines: str, blocks: int | N
     directory = _DIRECTORY if size != "smoke" else layout.BUILD / "bench-smoke"
     directory.mkdir(parents=True, exist_ok=True)
     with locking.exclusive(directory / "lock", "the laboratory"):
-        is_good = command.run(names, size, chosen, blocks, new, directory, release)
+        is_good = command.run(request, new, directory, release)
     sys.exit(0 if is_good else 1)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import itertools
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -26,14 +27,42 @@ _DISK_SIZE = {Size.SMOKE: 3 * GIB, Size.QUICK: 10 * GIB, Size.FULL: 10 * GIB,
               Size.LONG: 16 * GIB}
 
 
-def run(names: Sequence[str], size_name: str, engines: Sequence[str], blocks: int | None,
-        is_new: bool, directory: Path, release: ServerRelease) -> bool:
-    """Measures the named studies and writes the report; True when no trial had a problem."""
-    studies = chosen_studies(names)
-    size = Size(size_name)
-    planned = runner.plan(studies, size, [Engine(name) for name in engines], blocks)
-    wanted = Run(directory / "runs", size.value, [study.name for study in studies], list(engines),
-                 "", _identity(release, directory))
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """What is to be measured.
+
+    `names` are studies, or "all"; `size` and `engines` are the values of Size and Engine. `blocks`
+    is how often, None as the study says; `cells` is an expression, see lab.runner.plan.
+    """
+
+    names: Sequence[str]
+    size: str
+    engines: Sequence[str]
+    blocks: int | None = None
+    cells: str = ""
+
+    def plan(self) -> list[runner.Planned]:
+        """The trials, in their order. Fails where there are none."""
+        studies, size = chosen_studies(self.names), Size(self.size)
+        try:
+            planned = runner.plan(studies, size, [Engine(name) for name in self.engines],
+                                  self.blocks, self.cells)
+        except re.error as error:
+            raise BasaltError(f"{self.cells} is not a regular expression: {error}",
+                              "--cells takes a part of a cell's name") from error
+        if not planned:
+            names = ", ".join(cell.name for study in studies for cell in study.cells(size))
+            raise BasaltError(f"no cell is called like {self.cells}", f"the cells are: {names}")
+        return planned
+
+
+def run(request: Request, is_new: bool, directory: Path, release: ServerRelease) -> bool:
+    """Measures what is asked for and writes the report; True when no trial had a problem."""
+    studies = chosen_studies(request.names)
+    size = Size(request.size)
+    planned = request.plan()
+    wanted = Run(directory / "runs", size.value, [study.name for study in studies],
+                 list(request.engines), "", _identity(release, directory), cells=request.cells)
     this = _begun(wanted, planned) if not is_new else None
     this = this or _new(wanted)
     missing = [trial for trial in planned if not trial.is_measured(this)]
@@ -56,11 +85,9 @@ def run(names: Sequence[str], size_name: str, engines: Sequence[str], blocks: in
     return not troubled
 
 
-def foretell(names: Sequence[str], size_name: str, engines: Sequence[str],
-             blocks: int | None) -> list[str]:
+def foretell(request: Request) -> list[str]:
     """A line per study, and one for all, of what a run would measure and how long it may take."""
-    planned = runner.plan(chosen_studies(names), Size(size_name),
-                          [Engine(name) for name in engines], blocks)
+    planned = request.plan()
     lines = []
     for name in dict.fromkeys(trial.study.name for trial in planned):
         own = [trial for trial in planned if trial.study.name == name]
@@ -107,8 +134,8 @@ def _begun(wanted: Run, planned: Sequence[runner.Planned]) -> Run | None:
     """The newest run that asked for the same of the same engines, if trials of it are missing or
     failed."""
     for old in reversed(runs(wanted.directory)):
-        is_same = (old.size, old.studies, old.setups) == (wanted.size, wanted.studies,
-                                                          wanted.setups)
+        is_same = all(getattr(old, asked) == getattr(wanted, asked)
+                      for asked in ("size", "studies", "setups", "cells"))
         if is_same and old.identity.get("versions") == wanted.identity["versions"]:
             if all(trial.is_measured(old) for trial in planned):
                 return None

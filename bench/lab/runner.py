@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import random
+import re
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -62,12 +63,16 @@ class Planned:
 
 
 def plan(studies: Iterable[Study], size: Size, engines: Sequence[Engine],
-         blocks: int | None = None) -> list[Planned]:
-    """All trials of a run, in their order; the same every time."""
+         blocks: int | None = None, cells: str = "") -> list[Planned]:
+    """All trials of a run, in their order; the same every time.
+
+    `cells` is a regular expression: only cells are measured in whose names it finds something.
+    """
     planned: list[Planned] = []
     for study in studies:
         for block in range(1, (blocks or study.blocks(size)) + 1):
             trials = [Planned(study, cell, setup, block) for cell in study.cells(size)
+                      if re.search(cells, cell.name)
                       for setup in cell.setups if setup.engine in engines]
             random.Random(f"{study.name} {block}").shuffle(trials)
             planned += trials

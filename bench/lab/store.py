@@ -26,7 +26,8 @@ class Run:
 
     `identity` holds what must be equal for trials to be compared: the host, the versions of
     server, engines and tools, the kernel, the disk. `notes` are remarks of the instrument, such as
-    why a study could not run, by study.
+    why a study could not run, by study. `cells` is the expression that chose cells, see
+    lab.runner.plan; all of them, if it is empty.
     """
 
     directory: Path
@@ -36,6 +37,7 @@ class Run:
     started: str
     identity: dict[str, Any] = dataclasses.field(default_factory=dict)
     notes: dict[str, str] = dataclasses.field(default_factory=dict)
+    cells: str = ""
 
     @property
     def name(self) -> str:

@@ -11,7 +11,7 @@ from lab.study import Study
 
 _NAMES = ("memory_sweep", "cloud_iops", "icp", "constrained_sysbench", "insert_benchmark",
           "defaults", "range_scans", "binlog_cost", "large_transactions", "linkbench",
-          "storage_speed", "durability", "noise", "goals")
+          "storage_speed", "durability", "noise", "goals", "by_hand")
 
 
 def all_studies() -> Sequence[Study]:

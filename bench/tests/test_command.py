@@ -64,7 +64,7 @@ def test_a_run_whose_trial_failed_is_gone_on_with(tmp_path):
 
 
 @pytest.mark.parametrize("change", [
-    {"size": "full"}, {"studies": ["noise"]}, {"setups": ["basalt"]},
+    {"size": "full"}, {"studies": ["noise"]}, {"setups": ["basalt"]}, {"cells": "a"},
     {"identity": {"versions": {**_VERSIONS, "basalt": "another"}}}, {"identity": {}}])
 def test_a_run_of_something_else_is_not_gone_on_with(tmp_path, change):
     stored(tmp_path, "a", "1", trials=3, **change)
@@ -76,10 +76,19 @@ def test_without_runs_there_is_none_to_go_on_with(tmp_path):
 
 
 def test_a_run_can_be_foretold_without_a_server():
-    lines = command.foretell(["noise", "binlog_cost"], "quick", ["innodb", "basalt"], 3)
+    lines = command.foretell(command.Request(["noise", "binlog_cost"], "quick",
+                                             ["innodb", "basalt"], 3))
     assert [line.split(":")[0] for line in lines[:2]] == ["binlog_cost", "noise"]
     assert lines[0].startswith("binlog_cost: 18 trials, 3 blocks, ")
     assert lines[2].startswith("in all 30 trials, about ") and "loading" in lines[2]
+
+
+def test_a_run_of_cells_that_are_not_there_is_refused_with_those_that_are():
+    assert len(command.Request(["goals"], "quick", ["basalt"], cells="^inserts").plan()) == 2
+    for wrong in ("deletes", "("):
+        with pytest.raises(BasaltError) as error:
+            command.Request(["goals"], "quick", ["basalt"], cells=wrong).plan()
+        assert wrong in error.value.message and error.value.remedy
 
 
 def test_two_runs_of_one_minute_are_two_runs(tmp_path, monkeypatch):
@@ -122,9 +131,9 @@ def test_a_study_is_measured_from_its_command_to_its_report(tmp_path, monkeypatc
                                                              capsys):
     """Basalt under two names; where limits cannot be set the run says what would be needed."""
     monkeypatch.setitem(command._DISK_SIZE, Size.SMOKE, 2 * GIB)
-    arguments = (["noise"], "smoke", ["basalt"], None)
+    request = command.Request(["noise"], "smoke", ["basalt"])
     ability = capabilities(tmp_path)["memory_limit"]
-    assert command.run(*arguments, False, tmp_path, release)
+    assert command.run(request, False, tmp_path, release)
     run, = runs(tmp_path / "runs")
     assert (run.directory / "report.html").stat().st_size > 0
     if not ability.is_there:
@@ -148,7 +157,7 @@ def test_a_study_is_measured_from_its_command_to_its_report(tmp_path, monkeypatc
     before = kept.stat().st_mtime_ns
     lost.unlink()
     capsys.readouterr()
-    assert command.run(*arguments, False, tmp_path, release)
+    assert command.run(request, False, tmp_path, release)
     output = capsys.readouterr().out
     assert f"going on with run {run.name}" in output and "Loading" not in output
     assert [each.name for each in runs(tmp_path / "runs")] == [run.name]

@@ -113,6 +113,12 @@ def test_only_the_engines_asked_for_are_planned():
     assert runner.plan([Imagined()], Size.QUICK, []) == []
 
 
+def test_only_the_cells_asked_for_are_planned():
+    planned = runner.plan([Imagined()], Size.QUICK, ALL, cells="^[ab]$")
+    assert {each.cell.name for each in planned} == {"a", "b"}
+    assert runner.plan([Imagined()], Size.QUICK, ALL, cells="d") == []
+
+
 def test_the_number_of_blocks_can_be_asked_for():
     assert max(key[2] for key in keys(runner.plan([Imagined()], Size.LONG, ALL, 5))) == 5
     assert max(key[2] for key in keys(runner.plan([Imagined()], Size.QUICK, ALL))) == 1

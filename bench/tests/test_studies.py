@@ -183,7 +183,7 @@ def test_studies_are_chosen_by_name_in_the_order_of_the_report():
     assert [study.name for study in chosen] == ["memory_sweep", "noise"]
     assert chosen_studies(["noise", "all"]) == [
         study for study in all_studies() if study.is_published]
-    assert len(chosen_studies(["goals", "all"])) == len(all_studies())
+    assert len(chosen_studies(["goals", "by_hand", "all"])) == len(all_studies())
 
 
 def test_a_study_that_is_none_is_refused_with_those_that_are():

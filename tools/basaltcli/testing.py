@@ -245,7 +245,8 @@ def _bench(context: Context) -> Outcome:
                 outcome.add(f"{case.get('classname')}.{case.get('name')}",
                             case.find("failure") is None and case.find("error") is None)
     outcome.add("every study, smallest form",
-                _program(["./basalt", "bench", "run", "--smoke", "--new", "all", "goals"], env))
+                _program(["./basalt", "bench", "run", "--smoke", "--new", "all", "goals",
+                          "by_hand"], env))
     return outcome
 
 
