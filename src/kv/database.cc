@@ -203,8 +203,9 @@ Status Database::open_families() {
 
 void Database::begin_caching(const std::shared_ptr<BlockCache>& cache) {
   if (options_.process_memory_bytes != 0) {
-    budget_ = std::make_unique<MemoryBudget>(options_.process_memory_bytes,
-                                             options_.memtables_total_bytes / 2, cache);
+    budget_ = std::make_unique<MemoryBudget>(
+        [at_start = options_.process_memory_bytes] { return limited_memory_bytes(at_start); },
+        options_.memtables_total_bytes / 2, cache);
   }
   rdb::ColumnFamilyHandle* const tables = family_handle(kDefaultFamily);
   rdb::TablePropertiesCollection files;

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::uint64_t kMiB = 1024 * 1024;
 constexpr auto kInterval = std::chrono::milliseconds(100);
+constexpr int kIntervalsForLimit = 10;
 // In such a time two thirds of what the rest took more at its highest are forgotten.
 constexpr double kForgetSeconds = 10;
 constexpr std::uint64_t kFreeParts = 10;
@@ -43,9 +44,9 @@ std::uint64_t BlocksShare::next(std::uint64_t resident, std::uint64_t blocks, do
   return std::max(limit_ - std::min(limit_, taken), least_);
 }
 
-MemoryBudget::MemoryBudget(std::uint64_t limit, std::uint64_t expected,
+MemoryBudget::MemoryBudget(std::function<std::uint64_t()> limit, std::uint64_t expected,
                            std::shared_ptr<BlockCache> cache)
-    : cache_(std::move(cache)), share_(limit, kBlockCacheMin) {
+    : limit_(std::move(limit)), cache_(std::move(cache)), share_(limit_(), kBlockCacheMin) {
   share_.next(resident_bytes(), cache_->held_bytes(), 0);
   share_.expect(expected);
   apply(0);
@@ -67,7 +68,8 @@ MemoryBudget::~MemoryBudget() {
 void MemoryBudget::run() {
   auto last = std::chrono::steady_clock::now();
   std::unique_lock guard(mutex_);
-  while (!wake_.wait_for(guard, kInterval, [this] { return must_stop_; })) {
+  for (int i = 1; !wake_.wait_for(guard, kInterval, [this] { return must_stop_; }); ++i) {
+    if (i % kIntervalsForLimit == 0) share_.set_limit(limit_());
     const auto now = std::chrono::steady_clock::now();
     apply(std::chrono::duration<double>(now - last).count());
     last = now;

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -27,6 +28,7 @@ class BlocksShare {
   // What is left free, of a limit in bytes.
   static std::uint64_t free_bytes(std::uint64_t limit);
 
+  void set_limit(std::uint64_t limit) { limit_ = limit; }
   // Beside what is seen, so much is about to be needed.
   void expect(std::uint64_t bytes) { highest_rest_ += bytes; }
   // How many bytes of blocks there may be. `resident`: of the process; `blocks`: of them, those of
@@ -34,7 +36,7 @@ class BlocksShare {
   std::uint64_t next(std::uint64_t resident, std::uint64_t blocks, double seconds);
 
  private:
-  const std::uint64_t limit_;
+  std::uint64_t limit_;
   const std::uint64_t least_;
   double highest_rest_ = 0;
 };
@@ -42,9 +44,11 @@ class BlocksShare {
 // Keeps the capacity of the cache to that share, from a thread of its own, until its destruction.
 class MemoryBudget {
  public:
-  // `limit`: bytes the process may take. `expected`: bytes that the rest will soon take beside what
-  // it takes now, for memtables.
-  MemoryBudget(std::uint64_t limit, std::uint64_t expected, std::shared_ptr<BlockCache> cache);
+  // `limit`: says how many bytes the process may take; it is asked now, then about once a second,
+  // by another thread. `expected`: bytes that the rest will soon take beside what it takes now, for
+  // memtables.
+  MemoryBudget(std::function<std::uint64_t()> limit, std::uint64_t expected,
+               std::shared_ptr<BlockCache> cache);
   ~MemoryBudget();
   MemoryBudget(const MemoryBudget&) = delete;
   MemoryBudget& operator=(const MemoryBudget&) = delete;
@@ -56,6 +60,7 @@ class MemoryBudget {
   void run();
   void apply(double seconds);
 
+  const std::function<std::uint64_t()> limit_;
   const std::shared_ptr<BlockCache> cache_;
   BlocksShare share_;
   std::atomic<std::uint64_t> blocks_bytes_{0};

@@ -3,6 +3,7 @@
 #include <rocksdb/memory_allocator.h>
 #include <sys/mman.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <functional>
@@ -106,7 +107,7 @@ void fill(BlockCache& cache, std::uint64_t bytes) {
 TEST(MemoryBudgetTest, TheCacheGivesWayToWhatTheProcessTakesElsewhere) {
   const auto cache = std::make_shared<BlockCache>(16 * kMiB);
   const std::uint64_t limit = resident_bytes() + BlocksShare::free_bytes(0) + 100 * kMiB;
-  const MemoryBudget budget(limit, 0, cache);
+  const MemoryBudget budget([limit] { return limit; }, 0, cache);
   const auto comes_to = [&](std::uint64_t least, std::uint64_t most) {
     return comes_true([&] {
       const std::size_t capacity = cache->GetCapacity();
@@ -122,13 +123,25 @@ TEST(MemoryBudgetTest, TheCacheGivesWayToWhatTheProcessTakesElsewhere) {
   EXPECT_TRUE(comes_to(before - 25 * kMiB, limit)) << cache->GetCapacity();
 }
 
+TEST(MemoryBudgetTest, TheCacheFollowsALimitThatChanges) {
+  const auto cache = std::make_shared<BlockCache>(16 * kMiB);
+  const std::uint64_t enough = resident_bytes() + BlocksShare::free_bytes(0) + 100 * kMiB;
+  std::atomic<std::uint64_t> limit = enough;
+  const MemoryBudget budget([&] { return limit.load(); }, 0, cache);
+  EXPECT_LT(cache->GetCapacity(), 110 * kMiB);
+  limit = enough + 60 * kMiB;
+  EXPECT_TRUE(comes_true([&] { return cache->GetCapacity() > 120 * kMiB; }));
+  limit = enough;
+  EXPECT_TRUE(comes_true([&] { return cache->GetCapacity() < 110 * kMiB; }));
+}
+
 TEST(MemoryBudgetTest, MemoryOfBlocksThatNobodyReadsGoesBackToTheSystem) {
   const auto cache = std::make_shared<BlockCache>(200 * kMiB);
   fill(*cache, 80 * kMiB);
   const std::uint64_t before = cache->held_bytes();
   ASSERT_GT(before, 75 * kMiB);
   const std::uint64_t limit = resident_bytes() + BlocksShare::free_bytes(0) + 20 * kMiB;
-  const MemoryBudget budget(limit, 0, cache);
+  const MemoryBudget budget([limit] { return limit; }, 0, cache);
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   EXPECT_EQ(cache->held_bytes(), before) << "all has room";
   const Elsewhere taken(60 * kMiB);

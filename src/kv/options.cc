@@ -74,6 +74,11 @@ std::uint64_t available_memory_bytes() {
   return std::min(machine_memory_bytes(), control_group_limit());
 }
 
+std::uint64_t limited_memory_bytes(std::uint64_t otherwise) {
+  const std::uint64_t limit = control_group_limit();
+  return limit < machine_memory_bytes() ? limit : otherwise;
+}
+
 Machine this_machine(const std::string& directory) {
   const std::uint64_t memory = available_memory_bytes();
   return {.memory_bytes = memory,
@@ -144,7 +149,8 @@ std::vector<Setting> explain(const Machine& machine, const DatabaseOptions& give
                               : "the file system has none");
   add("rocksdb_block_cache_size", given.block_cache_bytes, used.block_cache_bytes,
       used.process_memory_bytes != 0
-          ? "what all else in memory leaves of the limit, but for a tenth of it, at least 40 MiB"
+          ? "what all else in memory leaves of the limit as it is now, but for a tenth of it, at "
+            "least 40 MiB"
           : std::string(is_direct ? "three quarters" : "half") +
                 " of the memory that the server, an eighth but at least 224 MiB, and the memtables "
                 "leave" +

@@ -24,9 +24,9 @@ inline constexpr std::uint64_t kBlockCacheMin = 8 * 1024 * 1024;
 struct DatabaseOptions {
   std::string directory;
   std::uint64_t block_cache_bytes = 0;
-  // Of all of this process: when it is not zero, the block cache takes what the rest leaves of it,
-  // see kv/memory_budget.h, and block_cache_bytes is what it begins with. Chosen with
-  // block_cache_bytes only.
+  // Of all of this process, if no limit of its control group says otherwise later: when it is not
+  // zero, the block cache takes what the rest leaves of it, see kv/memory_budget.h, and
+  // block_cache_bytes is what it begins with. Chosen with block_cache_bytes only.
   std::uint64_t process_memory_bytes = 0;
   std::uint64_t memtable_bytes = 0;        // one memtable of one column family
   std::uint64_t memtables_total_bytes = 0;  // all memtables of all column families
@@ -73,5 +73,7 @@ std::vector<Setting> explain(const Machine& machine, const DatabaseOptions& give
 
 // The memory this process may use: the smallest limit of its control groups, or the machine's.
 std::uint64_t available_memory_bytes();
+// The same where control groups limit it now; `otherwise` where they do not.
+std::uint64_t limited_memory_bytes(std::uint64_t otherwise);
 
 }  // namespace basalt::kv
