@@ -1,5 +1,6 @@
 #include "txn/insert_registry.h"
 
+#include <rocksdb/utilities/transaction.h>
 #include <rocksdb/utilities/transaction_db.h>
 #include <rocksdb/utilities/write_batch_with_index.h>
 
@@ -29,13 +30,30 @@ bool PendingInserts::may_touch(std::string_view lower, std::string_view upper) c
   return spans_.may_touch(lower, upper);
 }
 
+void PendingInserts::begin_batch() {
+  writes_->DisableIndexing();
+  is_indexed_.store(false, std::memory_order_relaxed);
+}
+
+rdb::WriteBatchWithIndex& PendingInserts::indexed_batch() {
+  rdb::WriteBatchWithIndex& batch = *writes_->GetWriteBatch();
+  if (is_indexed()) return batch;
+  // A batch that returns to a savepoint is indexed anew, as a whole.
+  batch.SetSavePoint();
+  const rdb::Status status = batch.RollbackToSavePoint();
+  BASALT_ASSERT(status.ok());  // else the batch, which may yet be committed, is damaged
+  writes_->EnableIndexing();
+  is_indexed_.store(true, std::memory_order_release);
+  return batch;
+}
+
 bool PendingInserts::find(const kv::Database& database, kv::FamilyId family,
                           std::string_view lower, std::string_view upper, std::string& key,
                           std::string& value) {
   const std::lock_guard guard(batch_mutex_);
-  if (batch_ == nullptr) return false;
+  if (writes_ == nullptr) return false;
   const std::unique_ptr<rdb::WBWIIterator> changes(
-      batch_->NewIterator(database.family_handle(family)));
+      indexed_batch().NewIterator(database.family_handle(family)));
   for (changes->Seek(slice_of(lower)); changes->Valid(); changes->Next()) {
     const rdb::WriteEntry entry = changes->Entry();
     if (entry.key.compare(slice_of(upper)) >= 0) return false;

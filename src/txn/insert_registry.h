@@ -14,6 +14,7 @@
 #include "txn/key_spans.h"
 
 namespace basalt_rocksdb {
+class Transaction;
 class WriteBatchWithIndex;
 }
 
@@ -31,15 +32,25 @@ namespace basalt::txn {
 
 // What one transaction is about to insert.
 //
-// Threads     note(), forget(), attach(): the transaction's. The rest: any.
+// Threads     note(), forget(), attach(), begin_batch(): the transaction's. The rest: any.
 // Lock order  The batch's mutex, then latches of the lock manager. The one of the spans is a leaf.
 class PendingInserts {
  public:
   // Held whenever the batch changes or is looked into by another thread.
   std::mutex& batch_mutex() { return batch_mutex_; }
 
-  // With batch_mutex() held: the changes to look into; null before they are destroyed.
-  void attach(basalt_rocksdb::WriteBatchWithIndex* batch) { batch_ = batch; }
+  // With batch_mutex() held: whose changes to look into; null before it is destroyed.
+  void attach(basalt_rocksdb::Transaction* writes) {
+    writes_ = writes;
+    is_indexed_.store(false, std::memory_order_relaxed);
+  }
+  // With batch_mutex() held: its batch is empty. Entries are found by their keys once somebody
+  // asks, not before: most batches are written and never asked.
+  void begin_batch();
+  // Whether indexed_batch() has been called since.
+  bool is_indexed() const { return is_indexed_.load(std::memory_order_acquire); }
+  // With batch_mutex() held, or if is_indexed(): the changes, to be found by their keys.
+  basalt_rocksdb::WriteBatchWithIndex& indexed_batch();
 
   // Announces keys. Their entries in the batch may follow at any time until forget().
   void note(std::span<const std::string_view> keys);
@@ -59,7 +70,8 @@ class PendingInserts {
 
  private:
   std::mutex batch_mutex_;
-  basalt_rocksdb::WriteBatchWithIndex* batch_ = nullptr;
+  basalt_rocksdb::Transaction* writes_ = nullptr;
+  std::atomic<bool> is_indexed_ = false;
   mutable std::mutex spans_mutex_;
   KeySpans spans_;  // changed by the transaction's thread, with the mutex
 };

@@ -67,6 +67,14 @@ void Transaction::finish() {
 
 // ---- statements and savepoints
 
+rdb::WriteBatch& Transaction::batch() const { return *writes_->GetWriteBatch()->GetWriteBatch(); }
+
+Status Transaction::roll_back_batch() {
+  // An index is made anew, of all that stays.
+  return from_rocksdb(inserts_->is_indexed() ? writes_->GetWriteBatch()->RollbackToSavePoint()
+                                             : batch().RollbackToSavePoint());
+}
+
 void Transaction::begin_statement(IsolationLevel level) {
   if (in_statement_) return;
   in_statement_ = true;
@@ -79,7 +87,7 @@ void Transaction::end_statement() {
   if (!statement_savepoint_set_) return;
   statement_savepoint_set_ = false;
   const BatchGuard guard(*this);
-  from_rocksdb(writes_->PopSavePoint()).ignore("there is one: statement_savepoint_set_");
+  from_rocksdb(batch().PopSavePoint()).ignore("there is one: statement_savepoint_set_");
 }
 
 Status Transaction::rollback_statement() {
@@ -88,7 +96,7 @@ Status Transaction::rollback_statement() {
   if (!statement_savepoint_set_) return Status::ok();
   statement_savepoint_set_ = false;
   const BatchGuard guard(*this);
-  return from_rocksdb(writes_->RollbackToSavePoint());
+  return roll_back_batch();
 }
 
 std::size_t Transaction::set_savepoint() {
@@ -96,7 +104,7 @@ std::size_t Transaction::set_savepoint() {
   activate();
   ++savepoints_;
   const BatchGuard guard(*this);
-  if (has_writes_) writes_->SetSavePoint();
+  if (has_writes_) batch().SetSavePoint();
   return savepoints_;
 }
 
@@ -109,9 +117,9 @@ Status Transaction::rollback_to_savepoint(std::size_t number) {
     const BatchGuard guard(*this);
     // RollbackToSavePoint pops the savepoint it returns to; the last one is set again.
     for (; savepoints_ >= number; --savepoints_) {
-      BASALT_TRY(from_rocksdb(writes_->RollbackToSavePoint()));
+      BASALT_TRY(roll_back_batch());
     }
-    writes_->SetSavePoint();
+    batch().SetSavePoint();
   }
   savepoints_ = number;
   return Status::ok();
@@ -127,7 +135,7 @@ Status Transaction::release_savepoint(std::size_t number) {
   if (number < savepoints_) return Status::ok();
   --savepoints_;
   const BatchGuard guard(*this);
-  return has_writes_ ? from_rocksdb(writes_->PopSavePoint()) : Status::ok();
+  return has_writes_ ? from_rocksdb(batch().PopSavePoint()) : Status::ok();
 }
 
 // ---- reads
@@ -171,12 +179,18 @@ Status Transaction::is_newer_than_snapshot(kv::FamilyId family, std::string_view
   return Status::ok();
 }
 
+rdb::WriteBatchWithIndex& Transaction::own_changes() {
+  if (inserts_->is_indexed()) return *writes_->GetWriteBatch();
+  const BatchGuard guard(*this);
+  return inserts_->indexed_batch();
+}
+
 Status Transaction::get(kv::FamilyId family, std::string_view key, const kv::ReadView& view,
                         kv::PinnedValue& value, bool& found) {
   kv::Database& database = manager_.database();
   if (!may_have_changed(key)) return database.get(family, key, view, value, found);
   value.reset();
-  const rdb::Status status = writes_->GetWriteBatch()->GetFromBatchAndDB(
+  const rdb::Status status = own_changes().GetFromBatchAndDB(
       database.rocksdb().GetBaseDB(), kv::make_read_options(view, nullptr),
       database.family_handle(family), slice_of(key), &value.slice());
   found = status.ok();
@@ -190,7 +204,7 @@ Status Transaction::get_many(kv::FamilyId family, std::span<const std::string> k
       keys, [this](const std::string& key) { return may_have_changed(key); });
   if (!asks_batch) return database.get_many(family, keys, view, values);
   kv::PinnedValues::Slots& slots = values.prepare(keys);
-  writes_->GetWriteBatch()->MultiGetFromBatchAndDB(
+  own_changes().MultiGetFromBatchAndDB(
       database.rocksdb().GetBaseDB(), kv::make_read_options_of_many(view),
       database.family_handle(family), slots.count, slots.keys.data(), slots.values.data(),
       slots.statuses.data(), /*sorted_input=*/false);
@@ -201,7 +215,7 @@ Transaction::OwnVersion Transaction::own_version(kv::FamilyId family, std::strin
                                                  std::string& value) {
   if (!may_have_changed(key)) return OwnVersion::kNone;
   const std::unique_ptr<rdb::WBWIIterator> iterator(
-      writes_->GetWriteBatch()->NewIterator(manager_.database().family_handle(family)));
+      own_changes().NewIterator(manager_.database().family_handle(family)));
   iterator->Seek(slice_of(key));
   if (!iterator->Valid() || iterator->Entry().key != slice_of(key)) return OwnVersion::kNone;
   const rdb::WriteEntry entry = iterator->Entry();
@@ -221,7 +235,7 @@ kv::Iterator Transaction::new_iterator(kv::FamilyId family, const kv::ReadView& 
   rdb::ColumnFamilyHandle* handle = database.family_handle(family);
   rdb::Iterator* committed = database.rocksdb().GetBaseDB()->NewIterator(options, handle);
   std::unique_ptr<rdb::Iterator> merged(
-      writes_->GetWriteBatch()->NewIteratorWithBase(handle, committed, &options));
+      own_changes().NewIteratorWithBase(handle, committed, &options));
   return kv::Iterator(std::move(merged), std::move(bounds), kv::Iterator::Entries::kMayMove);
 }
 
@@ -232,8 +246,7 @@ kv::Iterator Transaction::new_union_iterator(kv::FamilyId family, const kv::Read
   auto bounds = std::make_unique<kv::IteratorBounds>(range);
   rdb::ColumnFamilyHandle* handle = database.family_handle(family);
   std::vector<UnionIterator::Entry> own;
-  const std::unique_ptr<rdb::WBWIIterator> changes(
-      writes_->GetWriteBatch()->NewIterator(handle));
+  const std::unique_ptr<rdb::WBWIIterator> changes(own_changes().NewIterator(handle));
   for (changes->Seek(bounds->lower); changes->Valid(); changes->Next()) {
     const rdb::WriteEntry entry = changes->Entry();
     if (entry.key.compare(bounds->upper) >= 0) break;
@@ -352,13 +365,14 @@ Status Transaction::begin_writing() {
         rdb::WriteOptions(), options, writes_.get());
     if (writes_.get() != transaction) {
       writes_.reset(transaction);
-      inserts_->attach(writes_->GetWriteBatch());
+      inserts_->attach(writes_.get());
     }
+    inserts_->begin_batch();
     has_writes_ = true;
-    for (std::size_t i = 0; i < savepoints_; ++i) writes_->SetSavePoint();
+    for (std::size_t i = 0; i < savepoints_; ++i) batch().SetSavePoint();
   }
   if (in_statement_ && !statement_savepoint_set_) {
-    writes_->SetSavePoint();
+    batch().SetSavePoint();
     statement_savepoint_set_ = true;
   }
   owner_.add_weight(1);
@@ -392,7 +406,7 @@ Status Transaction::remove_single(kv::FamilyId family, std::string_view key) {
 // ---- the end
 
 std::uint64_t Transaction::batch_bytes() const {
-  return has_writes_ ? writes_->GetWriteBatch()->GetWriteBatch()->GetDataSize() : 0;
+  return has_writes_ ? batch().GetDataSize() : 0;
 }
 
 Status Transaction::check_size() const {

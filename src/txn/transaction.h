@@ -18,6 +18,8 @@
 
 namespace basalt_rocksdb {
 class Transaction;
+class WriteBatch;
+class WriteBatchWithIndex;
 }
 
 // Transactions: what a session sees, what it holds, and how its changes become permanent.
@@ -227,6 +229,13 @@ class Transaction {
   bool may_have_changed(std::string_view key) const {
     return has_writes_ && (changes_are_unknown_ || changed_keys_.may_have(key));
   }
+  // The changes as they will be written. Savepoints are the batch's own: those of RocksDB's
+  // transaction note its snapshot and its locks, of which it has none.
+  basalt_rocksdb::WriteBatch& batch() const;
+  // To the latest savepoint, which is gone then. The batch is held.
+  Status roll_back_batch();
+  // The own changes, to be found by their keys.
+  basalt_rocksdb::WriteBatchWithIndex& own_changes();
   void announce_inserts(std::span<const std::string_view> keys);
   void activate();
   Status begin_writing();
@@ -239,8 +248,8 @@ class Transaction {
   lock::LockOwner owner_;
   State state_ = State::kIdle;
   IsolationLevel level_ = IsolationLevel::kRepeatableRead;
-  // RocksDB's transaction: the indexed batch of our changes. Exists from the first write on and
-  // is reused by the session's next transactions.
+  // RocksDB's transaction: the batch of our changes. Exists from the first write on and is reused
+  // by the session's next transactions.
   std::unique_ptr<basalt_rocksdb::Transaction> writes_;
   const std::shared_ptr<PendingInserts> inserts_ = std::make_shared<PendingInserts>();
   // The batch's mutex, taken by this thread: for a call, or for a whole row change.

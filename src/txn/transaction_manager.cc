@@ -76,7 +76,7 @@ Status TransactionManager::recover() {
     transaction->name_ = prepared->GetName();
     transaction->state_ = Transaction::State::kPrepared;
     transaction->changes_are_unknown_ = true;
-    transaction->inserts_->attach(prepared->GetWriteBatch());
+    transaction->inserts_->attach(prepared);
     inserts_->add(transaction->inserts_);
     transaction->inserts_are_open_ = true;
     KeyLocker locker(locks_, transaction->owner_, *transaction->inserts_);

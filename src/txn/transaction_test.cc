@@ -104,6 +104,42 @@ TEST_F(TransactionTest, OwnWritesAreFoundWhereverTheyAreInTheirIndex) {
   }
 }
 
+// Asked by the transaction itself or by another one, after each number of changes.
+TEST_F(TransactionTest, ChangesAreFoundHoweverManyThereAreWhenSomebodyFirstAsks) {
+  const auto insert = [this](std::string_view key) {
+    Transaction::RowChange change(*a_);
+    must(change.begin({&key, 1}, kNoWait));
+    put(*a_, key, "v");
+  };
+  const std::vector<std::string> keys = {"idx1d", "idx1b", "idx1e", "idx1a", "idx1c"};
+  for (std::size_t first = 0; first < keys.size(); ++first) {
+    for (const bool asks_itself : {true, false}) {
+      SCOPED_TRACE(testing::Message() << "first " << first << ", itself " << asks_itself);
+      test::Map expected;
+      for (std::size_t i = 0; i < keys.size(); ++i) {
+        a_->begin_statement(kRr);
+        insert("idx10");
+        must(a_->rollback_statement());
+        a_->begin_statement(kRr);
+        insert(keys[i]);
+        a_->end_statement();
+        expected[keys[i]] = "v";
+        if (i < first) continue;
+        if (asks_itself) {
+          EXPECT_EQ(test::scan(*a_), expected);
+        } else {
+          std::string key;
+          std::string value;
+          EXPECT_TRUE(
+              b_->find_pending_insert(test::kFamily, "idx1", "idx1z", key, value));
+          EXPECT_EQ(key, expected.begin()->first);
+        }
+      }
+      must(a_->rollback());
+    }
+  }
+}
+
 TEST_F(TransactionTest, RemovedKeysAreGoneForTheRemoverBeforeTheCommit) {
   commit_put("one", "v");
   commit_put("two", "v");
