@@ -105,11 +105,11 @@ def run_studies(names: tuple[str, ...], size: str, engines: str, cells: str, blo
         raise BasaltError(f"there is no engine {', '.join(sorted(unknown))}",
                           f"the engines are {', '.join(_ENGINES)}")
     request = command.Request(names, size, chosen, blocks, cells)
-    request.plan()  # a wrong name is told before anything is built
     if dry_run:
         for line in command.foretell(request):
             ui.info(line)
         return
+    request.plan()  # a wrong name is told before anything is built
     release = server_release.current() if os.environ.get("BASALT_PLUGIN_DIR") else None
     release = release or build.build("release")
     directory = _DIRECTORY if size != "smoke" else layout.BUILD / "bench-smoke"

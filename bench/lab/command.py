@@ -52,7 +52,9 @@ class Request:
                               "--cells takes a part of a cell's name") from error
         if not planned:
             names = ", ".join(cell.name for study in studies for cell in study.cells(size))
-            raise BasaltError(f"no cell is called like {self.cells}", f"the cells are: {names}")
+            raise BasaltError(
+                f"no cell of {', '.join(self.engines)} is called like {self.cells or 'anything'}",
+                f"the cells of all engines are: {names}")
         return planned
 
 

@@ -91,6 +91,12 @@ def test_a_run_of_cells_that_are_not_there_is_refused_with_those_that_are():
         assert wrong in error.value.message and error.value.remedy
 
 
+def test_a_run_of_engines_that_a_study_has_not_is_refused_with_their_names():
+    with pytest.raises(BasaltError) as error:
+        command.Request(["by_hand"], "quick", ["innodb"]).plan()
+    assert "innodb" in error.value.message
+
+
 def test_two_runs_of_one_minute_are_two_runs(tmp_path, monkeypatch):
     class Now(datetime.datetime):
         @classmethod

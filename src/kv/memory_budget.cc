@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t kMiB = 1024 * 1024;
 constexpr auto kInterval = std::chrono::milliseconds(100);
-constexpr int kIntervalsForLimit = 10;
+constexpr unsigned kIntervalsForLimit = 10;
 // In such a time two thirds of what the rest took more at its highest are forgotten.
 constexpr double kForgetSeconds = 10;
 constexpr std::uint64_t kFreeParts = 10;
@@ -68,7 +68,7 @@ MemoryBudget::~MemoryBudget() {
 void MemoryBudget::run() {
   auto last = std::chrono::steady_clock::now();
   std::unique_lock guard(mutex_);
-  for (int i = 1; !wake_.wait_for(guard, kInterval, [this] { return must_stop_; }); ++i) {
+  for (unsigned i = 1; !wake_.wait_for(guard, kInterval, [this] { return must_stop_; }); ++i) {
     if (i % kIntervalsForLimit == 0) share_.set_limit(limit_());
     const auto now = std::chrono::steady_clock::now();
     apply(std::chrono::duration<double>(now - last).count());

@@ -65,7 +65,7 @@ struct Memtable {
 };
 
 // Per entry, into a memtable that grows to so many.
-void BM_Insert(benchmark::State& state) {
+void insert_entries(benchmark::State& state) {
   auto memtable = std::make_unique<Memtable>(state.range(0) != 0, 0);
   std::int64_t entries = 0;
   for (auto _ : state) {
@@ -80,9 +80,9 @@ void BM_Insert(benchmark::State& state) {
     }
   }
 }
-BENCHMARK(BM_Insert)->ArgNames({"tree", "entries"})->ArgsProduct({{0, 1}, {10'000, 500'000}});
+BENCHMARK(insert_entries)->ArgNames({"tree", "entries"})->ArgsProduct({{0, 1}, {10'000, 500'000}});
 
-void BM_Seek(benchmark::State& state) {
+void seek_entry(benchmark::State& state) {
   Memtable memtable(state.range(0) != 0, state.range(1));
   const std::unique_ptr<rdb::MemTableRep::Iterator> iterator(memtable.rep->GetIterator());
   std::string key;
@@ -94,10 +94,10 @@ void BM_Seek(benchmark::State& state) {
     benchmark::DoNotOptimize(iterator->Valid());
   }
 }
-BENCHMARK(BM_Seek)->ArgNames({"tree", "entries"})->ArgsProduct({{0, 1}, {10'000, 500'000}});
+BENCHMARK(seek_entry)->ArgNames({"tree", "entries"})->ArgsProduct({{0, 1}, {10'000, 500'000}});
 
 // Per entry, its key read.
-void BM_Next(benchmark::State& state) {
+void next_entry(benchmark::State& state) {
   Memtable memtable(state.range(0) != 0, state.range(1));
   const std::unique_ptr<rdb::MemTableRep::Iterator> iterator(memtable.rep->GetIterator());
   for (auto _ : state) {
@@ -106,7 +106,7 @@ void BM_Next(benchmark::State& state) {
     iterator->Next();
   }
 }
-BENCHMARK(BM_Next)->ArgNames({"tree", "entries"})->ArgsProduct({{0, 1}, {10'000, 500'000}});
+BENCHMARK(next_entry)->ArgNames({"tree", "entries"})->ArgsProduct({{0, 1}, {10'000, 500'000}});
 
 }  // namespace
 }  // namespace basalt::kv

@@ -70,14 +70,12 @@ std::uint64_t default_cache_bytes(const Machine& machine, const DatabaseOptions&
 
 }  // namespace
 
-std::uint64_t available_memory_bytes() {
-  return std::min(machine_memory_bytes(), control_group_limit());
-}
-
 std::uint64_t limited_memory_bytes(std::uint64_t otherwise) {
   const std::uint64_t limit = control_group_limit();
   return limit < machine_memory_bytes() ? limit : otherwise;
 }
+
+std::uint64_t available_memory_bytes() { return limited_memory_bytes(machine_memory_bytes()); }
 
 Machine this_machine(const std::string& directory) {
   const std::uint64_t memory = available_memory_bytes();

@@ -40,10 +40,7 @@ class PendingInserts {
   std::mutex& batch_mutex() { return batch_mutex_; }
 
   // With batch_mutex() held: whose changes to look into; null before it is destroyed.
-  void attach(basalt_rocksdb::Transaction* writes) {
-    writes_ = writes;
-    is_indexed_.store(false, std::memory_order_relaxed);
-  }
+  void attach(basalt_rocksdb::Transaction* writes) { writes_ = writes; }
   // With batch_mutex() held: its batch is empty. Entries are found by their keys once somebody
   // asks, not before: most batches are written and never asked.
   void begin_batch();

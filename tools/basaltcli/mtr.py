@@ -117,17 +117,19 @@ def _driver_options(flavour: str) -> list[str]:
 
 
 def stream_driver(command: Sequence[str], consume: Callable[[str], None], test_dir: Path,
-                  env: Mapping[str, str] | None = None) -> int:
+                  env: Mapping[str, str] | None = None, log: Path | None = None) -> int:
     """Runs the driver, each line of its output given to `consume`; returns its exit code.
 
-    Raises BasaltError if it cannot be started or is ended by a signal, with cases left.
+    Raises BasaltError if it cannot be started or is ended by a signal, with cases left; then with
+    the end of `log`, if `consume` writes one.
     """
     try:
         status = process.stream(command, consume, cwd=test_dir, env=env)
     except OSError as error:
         raise BasaltError(f"mariadb-test-run.pl cannot be started: {error}") from error
     if status < 0:
-        raise BasaltError(f"mariadb-test-run.pl was ended by signal {-status}")
+        end = f"; from {log}:\n{process.tail(log)}" if log else ""
+        raise BasaltError(f"mariadb-test-run.pl was ended by signal {-status}{end}")
     return status
 
 

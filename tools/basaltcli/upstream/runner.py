@@ -151,7 +151,7 @@ def execute(release: ServerRelease, flavour: str, chosen: Sequence[Suite],
                "BASALT_MARIADB_TEST": str(release.usr / "bin" / "mariadb-test"),
                "BASALT_MARIADB": str(release.usr / "bin" / "mariadb"),
                "BASALT_OBSERVATIONS": str(observations)}
-        mtr.stream_driver(command, consume, test_dir, env)
+        mtr.stream_driver(command, consume, test_dir, env, place / "driver.log")
     transcript.end()
     observed = read_observations(observations, chosen)
     demand_proof(transcript.run, observed)
