@@ -25,22 +25,26 @@ constexpr std::size_t kBytesAhead = 8 * 1024;
 }  // namespace
 
 // Copies of entries that were passed over, to be shown one after the other.
-class Iterator::EntriesAhead {
+class Iterator::EntriesAhead final : public rdb::EntrySink {
  public:
   struct Entry {
     std::string_view key;
     std::string_view value;
   };
 
-  void clear() { count_ = shown_ = used_ = 0; }
-  std::size_t size() const { return count_; }
+  // Forgets all, and takes up to so many anew.
+  void begin(std::size_t most) {
+    most_ = most;
+    count_ = shown_ = used_ = 0;
+  }
   bool has_next() const { return shown_ < count_; }
   const Entry& next() { return entries_[shown_++]; }
-  // False if there is no room; what is there keeps its place.
-  bool add(const rdb::Slice& key, const rdb::Slice& value) {
-    if (count_ == kMostAhead || key.size() + value.size() > bytes_.size() - used_) return false;
-    entries_[count_++] = {copy(key), copy(value)};
-    return true;
+  // Null if there is no room; what is there keeps its place.
+  const char* Take(const rdb::Slice& key, const rdb::Slice& value) override {
+    if (count_ == most_ || key.size() + value.size() > bytes_.size() - used_) return nullptr;
+    Entry& entry = entries_[count_++];
+    entry = {copy(key), copy(value)};
+    return entry.key.data();
   }
 
  private:
@@ -51,6 +55,7 @@ class Iterator::EntriesAhead {
     return {place, bytes.size()};
   }
 
+  std::size_t most_ = 0;
   std::size_t count_ = 0;
   std::size_t shown_ = 0;
   std::size_t used_ = 0;
@@ -97,24 +102,22 @@ void Iterator::seek_to_last() {
 
 void Iterator::next() {
   if (is_ahead_) {
-    if (ahead_->has_next()) {
-      const EntriesAhead::Entry& entry = ahead_->next();
-      key_ = entry.key;
-      value_ = entry.value;
-    } else {
-      // The entry that was not copied.
-      is_ahead_ = false;
-      note_entry();
+    if (!ahead_->has_next()) step_ahead();
+  } else {
+    iterator_->Next();
+    if (moves_forward_ == kMovesBeforeStepsAhead) {
+      step_ahead();
+    } else if (entries_ == Entries::kStay) {
+      ++moves_forward_;
     }
-    return;
   }
-  if (moves_forward_ == kMovesBeforeStepsAhead) {
-    step_ahead();
-    return;
+  if (is_ahead_) {
+    const EntriesAhead::Entry& entry = ahead_->next();
+    key_ = entry.key;
+    value_ = entry.value;
+  } else {
+    note_entry();
   }
-  if (entries_ == Entries::kStay) ++moves_forward_;
-  iterator_->Next();
-  note_entry();
 }
 
 void Iterator::previous() {
@@ -131,19 +134,14 @@ void Iterator::begin_run() {
   steps_ahead_ = kFewestAhead;
 }
 
-// Copies entries, so many as the run has come to, or until one does not fit or there are no more;
-// then shows the first of all these.
+// Copies entries, beginning with the one that iterator_ is on, so many as the run has come to, or
+// until one does not fit or there are no more.
 void Iterator::step_ahead() {
   if (!ahead_) ahead_ = std::make_unique_for_overwrite<EntriesAhead>();
-  ahead_->clear();
-  iterator_->Next();
-  while (ahead_->size() < steps_ahead_ && iterator_->Valid() &&
-         ahead_->add(iterator_->key(), iterator_->value())) {
-    iterator_->Next();
-  }
+  ahead_->begin(steps_ahead_);
+  if (iterator_->Valid()) iterator_->TakeEntries(ahead_.get());
   steps_ahead_ = std::min(2 * steps_ahead_, kMostAhead);
-  is_ahead_ = true;
-  next();
+  is_ahead_ = ahead_->has_next();
 }
 
 void Iterator::note_entry() {

@@ -67,7 +67,7 @@ class Iterator {
 
   Entries entries_;
   bool is_valid_ = false;
-  bool is_ahead_ = false;  // iterator_ is beyond the entry that is shown
+  bool is_ahead_ = false;  // a copy is shown, and iterator_ is on the entry after all of them
   // Of a run, which begins with a seek or a step back: moves, as far as they matter, and how many
   // to make ahead next.
   std::uint8_t moves_forward_ = 0;
