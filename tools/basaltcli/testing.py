@@ -145,7 +145,8 @@ def _unit(context: Context) -> Outcome:
     reports.mkdir(parents=True)
     env = {"GTEST_OUTPUT": f"xml:{reports}/", "CTEST_OUTPUT_ON_FAILURE": "1"}
     if context.flavour == "tsan":
-        env["TSAN_OPTIONS"] = "halt_on_error=1"
+        suppressions = layout.ROOT / "cmake" / "tsan.suppressions"
+        env["TSAN_OPTIONS"] = f"halt_on_error=1:suppressions={suppressions}"
     command = ["ctest", "--test-dir", str(directory), "--timeout", "600",
                "-j", str(machine.jobs()), "--output-junit", str(reports / "ctest.junit")]
     _program(command, env)
