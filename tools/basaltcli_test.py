@@ -11,6 +11,7 @@ import tarfile
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 from basaltcli import layout, locking, mtr, private_apt, process, rocksdb, server_process
 from basaltcli import server_release
@@ -70,7 +71,7 @@ class ServerVersions(unittest.TestCase):
             self.assertFalse(pattern.match(version), version)
 
 
-class Rocksdb(unittest.TestCase):
+class Rocksdb(TemporaryFolder):
     def test_lock_file_pins_version_and_checksum(self) -> None:
         version, checksum = rocksdb.crate()
         self.assertRegex(version, r"^0\.\d+\.\d+\+\d+\.\d+\.\d+$")
@@ -91,6 +92,17 @@ class Rocksdb(unittest.TestCase):
                 file = profile.extractfile(member)
                 self.assertEqual(file and file.read(8), b"adcg" + written,
                                  f"{member.name}: make the profile anew, docs/building.md")
+
+    def test_a_profile_has_the_counts_of_all_sources_beside_their_objects(self) -> None:
+        with mock.patch.object(rocksdb, "PROFILE", self.folder / "profile.tar.xz"):
+            with self.assertRaisesRegex(BasaltError, "counted"):
+                rocksdb.make_profile(self.folder)
+            counts = self.folder / "rocksdb-build/CMakeFiles/rocksdb.dir/db/a.cc.gcda"
+            counts.parent.mkdir(parents=True)
+            counts.write_text("counts")
+            rocksdb.make_profile(self.folder)
+            with tarfile.open(rocksdb.PROFILE) as profile:
+                self.assertEqual(profile.getnames(), ["db/a.cc.gcda"])
 
 
 class MtrOutput(unittest.TestCase):

@@ -7,12 +7,17 @@ import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.table import Table
 
-from basaltcli import build, debian, layout, locking, server_release, ui
+from basaltcli import build, debian, layout, locking, rocksdb, server_release, ui
 from basaltcli.errors import BasaltError
+from basaltcli.server_release import ServerRelease
+
+if TYPE_CHECKING:
+    from lab.command import Request
 
 # sysbench drives, fio measures the disk, the rest computes and draws.
 PACKAGES = ("e2fsprogs", "fio", "mount", "python3-jinja2", "python3-matplotlib", "python3-numpy",
@@ -113,10 +118,7 @@ def run_studies(names: tuple[str, ...], size: str, engines: str, cells: str, blo
     release = server_release.current() if os.environ.get("BASALT_PLUGIN_DIR") else None
     release = release or build.build("release")
     directory = _DIRECTORY if size != "smoke" else layout.BUILD / "bench-smoke"
-    directory.mkdir(parents=True, exist_ok=True)
-    with locking.exclusive(directory / "lock", "the laboratory"):
-        is_good = command.run(request, new, directory, release)
-    sys.exit(0 if is_good else 1)
+    sys.exit(0 if _measure(request, new, directory, release) else 1)
 
 
 @bench.command()
@@ -142,6 +144,31 @@ def compare(before: str, after: str) -> None:
                                   command.stored_run(_RUNS, after)))
 
 
+@bench.command()
+def profile() -> None:
+    """Count what RocksDB executes under the loads of the goals, for its compiler.
+
+    Rewrites tools/rocksdb/profile.tar.xz, an hour with 2 processors. docs/building.md says when.
+    """
+    _prepare()
+    from lab import command
+    from lab.disk import remove
+    from lab.server import PLUGIN_DIR_VARIABLE
+    directory = layout.BUILD / "profile"
+    provisions = build.provision(library=lambda: rocksdb.ensure_counting(directory))
+    engine = directory / "engine"
+    build.build_in(engine, "release", provisions,
+                   cmake_options=["-DCMAKE_MODULE_LINKER_FLAGS=-fprofile-generate"])
+    os.environ[PLUGIN_DIR_VARIABLE] = str(engine / layout.PLUGIN_FOLDER)
+    request = command.Request(("goals",), "quick", ("basalt",), blocks=1)
+    if not _measure(request, True, directory, provisions.release):
+        raise BasaltError("not all loads ran", "see the problems above")
+    rocksdb.make_profile(directory)
+    remove(directory / "disk.img")
+    shutil.rmtree(directory)
+    ui.info(f"written: {rocksdb.PROFILE}")
+
+
 @bench.command("clean")
 @click.option("--runs", "with_runs", is_flag=True, help="Also the runs and their reports.")
 def clean_up(with_runs: bool) -> None:
@@ -156,6 +183,13 @@ def clean_up(with_runs: bool) -> None:
             if place.exists():
                 shutil.rmtree(place)
                 ui.info(f"removed {place}")
+
+
+def _measure(request: Request, is_new: bool, directory: Path, release: ServerRelease) -> bool:
+    from lab import command
+    directory.mkdir(parents=True, exist_ok=True)
+    with locking.exclusive(directory / "lock", "the laboratory"):
+        return command.run(request, is_new, directory, release)
 
 
 def _prepare() -> None:

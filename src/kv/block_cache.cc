@@ -54,7 +54,8 @@ constexpr std::uint32_t kPatienceMost = 1024;
 // Compressed blocks of each size have a chunk with room, and there are about so many sizes.
 constexpr std::size_t kLossOfSizes = 8 * BlockMemory::kChunkBytes;
 
-// A block as it is in its file; its bytes follow it in memory.
+// A block as it is in its file, which is uncompressed if it does not become smaller; its bytes
+// follow it in memory.
 struct CompressedBlock {
   CompressedBlock(const rdb::Slice& of_key, std::size_t of_bytes, rdb::CompressionType of_type)
       : bytes(static_cast<std::uint32_t>(of_bytes)), type(of_type) {
@@ -167,8 +168,9 @@ rdb::Status BlockCache::Insert(const rdb::Slice& key, ObjectPtr object,
   const bool was_read = handle != nullptr;
   if (was_read) misses_.fetch_add(1, std::memory_order_relaxed);
   share_capacity(Patience::kLittle);
-  const bool is_kept_compressed = is_tiered() && !compressed.empty();
-  if (is_kept_compressed) keep_compressed(key, compressed, type, priority);
+  const bool is_kept_compressed =
+      is_tiered() && (!compressed.empty() || helper->IsSecondaryCacheCompatible());
+  if (is_kept_compressed) keep_compressed(key, object, *helper, priority, compressed, type);
   // What was written is perhaps not wanted, and drives nothing out.
   const bool is_wanted = was_read && !is_kept_compressed;
   if (is_wanted || has_room()) {
@@ -268,15 +270,25 @@ bool BlockCache::has_room() const {
   return target_->GetUsage() + capacity / kFreeShare < capacity;
 }
 
-void BlockCache::keep_compressed(const rdb::Slice& key, const rdb::Slice& block,
-                                 rdb::CompressionType type, Priority priority) {
-  const std::size_t bytes = sizeof(CompressedBlock) + block.size();
+void BlockCache::keep_compressed(const rdb::Slice& key, ObjectPtr object,
+                                 const CacheItemHelper& helper, Priority priority,
+                                 const rdb::Slice& compressed, rdb::CompressionType type) {
+  const bool is_compressed = !compressed.empty();
+  const std::size_t size = is_compressed ? compressed.size() : helper.size_cb(object);
+  const std::size_t bytes = sizeof(CompressedBlock) + size;
   void* const place = compressed_memory_->Allocate(bytes);
-  auto* const kept = new (place) CompressedBlock(key, block.size(), type);
-  std::memcpy(kept->begin(), block.data(), block.size());
-  const rdb::Status status = compressed_->Insert(key, kept, &kCompressedHelper,
-                                                 compressed_memory_->UsableSize(place, bytes),
-                                                 nullptr, priority);
+  auto* const kept =
+      new (place) CompressedBlock(key, size, is_compressed ? type : rdb::kNoCompression);
+  rdb::Status status;
+  if (is_compressed) {
+    std::memcpy(kept->begin(), compressed.data(), size);
+  } else {
+    status = helper.saveto_cb(object, 0, size, kept->begin());
+  }
+  if (status.ok()) {
+    status = compressed_->Insert(key, kept, &kCompressedHelper,
+                                 compressed_memory_->UsableSize(place, bytes), nullptr, priority);
+  }
   if (!status.ok()) destroy(kept, compressed_memory_.get());
 }
 

@@ -20,8 +20,9 @@ namespace basalt::kv {
 //             turnover like the first's it holds the same blocks once more, each on two pages.
 // How         Uncompressed: all blocks are kept as they are used, until they no longer fit and more
 //             than one lookup in kMissesMany misses. Then tiered: all data blocks that are read or
-//             written are kept compressed, in seven eighths of the capacity, or three quarters if
-//             few are missing or indexes need room. Those that are used for the second time are
+//             written are kept as in their files, in seven eighths of the capacity, or three
+//             quarters if few are missing or indexes need room: compressed, but for those that do
+//             not become smaller. Those that are used for the second time are
 //             also kept as they are used, in the rest. So what is hot costs no decompression, and a
 //             large scan drives out nothing that is hot. When all that is kept would fit
 //             uncompressed and next to nothing misses, uncompressed again. A change of form begins
@@ -87,8 +88,8 @@ class BlockCache final : public rdb::CacheWrapper {
              std::shared_ptr<Allocator> compressed_memory);
 
   bool has_room() const;
-  void keep_compressed(const rdb::Slice& key, const rdb::Slice& block, rdb::CompressionType type,
-                       Priority priority);
+  void keep_compressed(const rdb::Slice& key, ObjectPtr object, const CacheItemHelper& helper,
+                       Priority priority, const rdb::Slice& compressed, rdb::CompressionType type);
   Handle* take_compressed(const rdb::Slice& key, const CacheItemHelper& helper,
                           CreateContext* context, Priority priority);
   void count_lookup(const rdb::Slice& key);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,8 +20,9 @@ class Provisions:
     rocksdb: Path
 
 
-def provision(refresh: bool = False) -> Provisions:
-    """Finds or makes everything that is shared by all checkouts."""
+def provision(refresh: bool = False,
+              library: Callable[[], Path] = rocksdb.ensure) -> Provisions:
+    """Finds or makes everything that is shared by all checkouts, and RocksDB by `library`."""
     machine.check_cpu()
     debian.check_release()
     machine.check_memory()
@@ -31,7 +33,7 @@ def provision(refresh: bool = False) -> Provisions:
                        "building")
     with locking.exclusive(cache / "lock", f"the cache {cache}"):
         debian.ensure((*debian.BUILD_PACKAGES, *debian.SERVER_PACKAGES))
-        return Provisions(server_release.ensure(refresh), rocksdb.ensure())
+        return Provisions(server_release.ensure(refresh), library())
 
 
 def build(flavour: str, refresh: bool = False, with_tests: bool = False) -> ServerRelease:
@@ -40,7 +42,13 @@ def build(flavour: str, refresh: bool = False, with_tests: bool = False) -> Serv
     Without tests only the plugin is made: that is half the work, and all that users need.
     """
     provisions = provision(refresh)
-    directory = layout.build_dir(flavour)
+    build_in(layout.build_dir(flavour), flavour, provisions, with_tests=with_tests)
+    return provisions.release
+
+
+def build_in(directory: Path, flavour: str, provisions: Provisions, *, with_tests: bool = False,
+             cmake_options: Sequence[str] = ()) -> None:
+    """Configures and compiles in a directory of its own; the engine is then in its plugin/."""
     _make_directory(directory)
     machine.check_disk(directory, machine.WARM_BUILD_DISK, "building")
     log = directory / "build.log"
@@ -48,19 +56,18 @@ def build(flavour: str, refresh: bool = False, with_tests: bool = False) -> Serv
     release = provisions.release
     source = _server_source(release)
     targets = [] if with_tests or not source else ["ha_rocksdb"]
-    with locking.exclusive(directory / "lock", f"build/{flavour}"), \
+    with locking.exclusive(directory / "lock", f"build/{directory.name}"), \
             ui.progress(f"Building Basalt, flavour {flavour}") as bar:
         process.run(["cmake", "-G", "Ninja", "-S", layout.ROOT, "-B", directory,
                      "-DCMAKE_C_COMPILER=/usr/bin/gcc", "-DCMAKE_CXX_COMPILER=/usr/bin/g++",
                      f"-DBASALT_FLAVOUR={flavour}",
                      f"-DBASALT_ROCKSDB_ROOT={provisions.rocksdb}",
                      f"-DBASALT_SERVER_SOURCE={source}",
-                     f"-DBASALT_SERVER_HEADERS={release.headers}"],
+                     f"-DBASALT_SERVER_HEADERS={release.headers}", *cmake_options],
                     log=log, failure="CMake cannot configure the build")
         process.run(["ninja", "-C", directory, "-j", str(machine.jobs()), *targets], log=log,
                     failure="Basalt does not compile", bar=bar)
-        link_server_plugins(flavour, release)
-    return release
+        _link_server_plugins(directory / layout.PLUGIN_FOLDER, release)
 
 
 def _server_source(release: ServerRelease) -> str:
@@ -69,9 +76,8 @@ def _server_source(release: ServerRelease) -> str:
     return str(release.source) if has_plugin else ""
 
 
-def link_server_plugins(flavour: str, release: ServerRelease) -> None:
+def _link_server_plugins(directory: Path, release: ServerRelease) -> None:
     """Links the server's own plugins beside ours, so that one --plugin-dir has them all."""
-    directory = layout.plugin_dir(flavour)
     directory.mkdir(parents=True, exist_ok=True)
     for plugin in release.plugins.iterdir():
         link = directory / plugin.name

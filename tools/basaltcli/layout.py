@@ -9,6 +9,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 BUILD = ROOT / "build"
 FLAVOURS = ("release", "dev", "asan", "tsan")
 PLUGIN_NAME = "ha_rocksdb.so"
+# In a build directory.
+PLUGIN_FOLDER = "plugin"
 
 
 def cache_dir() -> Path:
@@ -34,7 +36,7 @@ def build_dir(flavour: str) -> Path:
 
 def plugin_dir(flavour: str) -> Path:
     """What mariadbd gets as --plugin-dir: our plugin and links to the server's own plugins."""
-    return build_dir(flavour) / "plugin"
+    return build_dir(flavour) / PLUGIN_FOLDER
 
 
 def plugin_file(flavour: str) -> Path:

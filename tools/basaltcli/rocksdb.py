@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 import shutil
+import tarfile
 import tomllib
 from pathlib import Path
 
@@ -19,7 +20,7 @@ CARGO_PACKAGE = "cargo-web"
 CARGO_LIBRARIES = ("libcurl4", "libgit2-1.5", "libsqlite3-0", "libssh2-1", "libssl3")
 _PIN = layout.ROOT / "tools" / "rocksdb"
 # What GCC counted in each source file under typical loads: which branches are taken, what is hot.
-# docs/building.md says how it is made.
+# ./basalt bench profile makes it.
 PROFILE = _PIN / "profile.tar.xz"
 # Seconds of one compiler working on all files; measured on 2 cores.
 _BUILD_SECONDS = 2 * 17 * 60
@@ -35,11 +36,6 @@ FLAGS = (
     "-DCMAKE_CXX_VISIBILITY_PRESET=hidden",
     "-DUSE_RTTI=1",
     "-DPORTABLE=x86-64-v2",
-    # The profile moves what is seldom executed out of the way of the rest: decision 0018. Functions
-    # that it does not know, or that a patch has changed since, are compiled as without it.
-    "-DCMAKE_CXX_FLAGS=-mpclmul -fno-gnu-unique -DROCKSDB_NAMESPACE=basalt_rocksdb"
-    " -fprofile-use -fprofile-partial-training -fprofile-correction"
-    " -Wno-missing-profile -Wno-error=coverage-mismatch",
     "-DROCKSDB_BUILD_SHARED=OFF",
     "-DWITH_LZ4=ON", "-DWITH_ZSTD=ON", "-DWITH_ZLIB=ON",
     # Both keep thread-local counters that nothing reads, and touch them with every key compared.
@@ -49,6 +45,14 @@ FLAGS = (
     "-DWITH_BENCHMARK_TOOLS=OFF", "-DWITH_TRACE_TOOLS=OFF",
     "-DFAIL_ON_WARNINGS=OFF",
 )
+_CXX_FLAGS = "-mpclmul -fno-gnu-unique -DROCKSDB_NAMESPACE=basalt_rocksdb"
+# The profile moves what is seldom executed out of the way of the rest: decision 0018. Functions
+# that it does not know, or that a patch has changed since, are compiled as without it.
+_USE_PROFILE = ("-fprofile-use -fprofile-partial-training -fprofile-correction"
+                " -Wno-missing-profile -Wno-coverage-mismatch")
+_MAKE_PROFILE = "-fprofile-generate -fprofile-update=atomic"
+# In CMake's build directory.
+_OBJECTS = Path("CMakeFiles") / "rocksdb.dir"
 
 
 def crate() -> tuple[str, str]:
@@ -69,7 +73,7 @@ def version() -> str:
 def install_dir() -> Path:
     """Where the finished library is: named by all that it is made of."""
     compiler = (process.capture(["/usr/bin/g++", "--version"]) or "").partition("\n")[0]
-    identity = json.dumps([*crate(), *FLAGS, *INTERNAL_HEADERS, compiler,
+    identity = json.dumps([*crate(), *_flags(_USE_PROFILE), *INTERNAL_HEADERS, compiler,
                            hashlib.sha256(PROFILE.read_bytes()).hexdigest(),
                            *(patch.read_text() for patch in patches())])
     digest = hashlib.sha256(identity.encode()).hexdigest()[:12]
@@ -83,22 +87,59 @@ def ensure() -> Path:
         return target
     build = target.with_name(target.name + ".build")
     source = _patched(_ensure_source(), build.with_name(build.name + "-source"))
+    # GCC looks for the profile of a file beside its object.
+    shutil.unpack_archive(PROFILE, build / _OBJECTS)
+    _compile(source, build, target, _USE_PROFILE)
+    shutil.rmtree(build)
+    shutil.rmtree(source)
+    return target
+
+
+def ensure_counting(directory: Path) -> Path:
+    """A library for make_profile() in `directory`, built if need be: programs that are linked with
+    it and -fprofile-generate count what they execute, and write that when they end."""
+    target = directory / "rocksdb"
+    if not target.is_dir():
+        source = _patched(_ensure_source(), directory / "rocksdb-source")
+        _compile(source, directory / "rocksdb-build", target, _MAKE_PROFILE)
+    return target
+
+
+def make_profile(directory: Path) -> None:
+    """Makes PROFILE of what programs with the library of ensure_counting() have executed."""
+    objects = directory / "rocksdb-build" / _OBJECTS
+    counted = sorted(objects.rglob("*.gcda"))
+    if not counted:
+        raise BasaltError(f"no program has counted anything in {objects}",
+                          "programs write their counts when they end")
+    with tarfile.open(PROFILE, "w:xz") as archive:
+        for counts in counted:
+            archive.add(counts, counts.relative_to(objects), filter=_anonymous)
+
+
+def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    member.uid = member.gid = 0
+    member.uname = member.gname = "root"
+    member.mtime = 0
+    return member
+
+
+def _compile(source: Path, build: Path, target: Path, profile_flags: str) -> None:
     jobs = machine.jobs()
     log = process.log_file("build-rocksdb")
     failure = f"RocksDB {version()} cannot be built"
     estimate = ui.duration(_BUILD_SECONDS / jobs)
     note = f"once, about {estimate} with {jobs} compilers; may be interrupted and resumed"
     with ui.progress(f"Building RocksDB {version()}", note) as bar:
-        process.run(["cmake", "-G", "Ninja", "-S", source, "-B", build, *FLAGS], log=log,
-                    failure=failure)
-        # GCC looks for the profile of a file beside its object.
-        shutil.unpack_archive(PROFILE, build / "CMakeFiles" / "rocksdb.dir")
+        process.run(["cmake", "-G", "Ninja", "-S", source, "-B", build, *_flags(profile_flags)],
+                    log=log, failure=failure)
         process.run(["ninja", "-C", build, "-j", str(jobs), "rocksdb"], log=log, failure=failure,
                     bar=bar)
         install(source, build, target)
-    shutil.rmtree(build)
-    shutil.rmtree(source)
-    return target
+
+
+def _flags(profile_flags: str) -> list[str]:
+    return [*FLAGS, f"-DCMAKE_CXX_FLAGS={_CXX_FLAGS} {profile_flags}"]
 
 
 def patches() -> list[Path]:
