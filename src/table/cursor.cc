@@ -664,7 +664,10 @@ Status Cursor::find_unique(std::string_view key, std::uint8_t* record, bool& fou
   took_lock_ = false;
   primary_key_known_ = false;
   const codec::SecondaryCodec& codec = table_.secondary(index_number_);
-  bool is_value_locked = !keeps_lock_of_missing();
+  // What was looked for stays as it is: a missing value is locked, and the row of an entry before
+  // the filter rejects it, since the value might go to another row.
+  const bool keeps_locks = keeps_lock_of_missing();
+  bool is_value_locked = !keeps_locks;
   while (true) {
     BASALT_TRY(transaction_->get(table_.family(index_number_), key, view(), entry_value_, found));
     if (!found && !is_value_locked) {
@@ -673,10 +676,8 @@ Status Cursor::find_unique(std::string_view key, std::uint8_t* record, bool& fou
       if (is_value_locked) continue;
     }
     if (!found) return Status::ok();
-    if (filter_ != nullptr) {
-      Settled settled = Settled::kFound;
-      BASALT_TRY(check_filter(key, entry_value_.view(), record, settled));
-      found = settled == Settled::kFound;
+    if (!keeps_locks) {
+      BASALT_TRY(check_filter_of_value(key, record, found));
       if (!found) return Status::ok();
     }
     if (!visits_row_) return codec.read(key, entry_value_.view(), entry_plan_, record);
@@ -699,8 +700,22 @@ Status Cursor::find_unique(std::string_view key, std::uint8_t* record, bool& fou
     // The value moved to another row, or away, while we waited: look again.
     release_row_lock();
   }
+  if (keeps_locks) {
+    BASALT_TRY(check_filter_of_value(key, record, found));
+    if (!found) return Status::ok();
+  }
   BASALT_TRY(read_row(record, found));
   return found ? read_entry_columns(key, entry_value_.view(), record) : Status::ok();
+}
+
+// Whether the filter, if there is one, accepts the entry that was read of a unique value.
+Status Cursor::check_filter_of_value(std::string_view key, std::uint8_t* record, bool& accepted) {
+  accepted = true;
+  if (filter_ == nullptr) return Status::ok();
+  Settled settled = Settled::kFound;
+  BASALT_TRY(check_filter(key, entry_value_.view(), record, settled));
+  accepted = settled == Settled::kFound;
+  return Status::ok();
 }
 
 // `locked` stays false if another transaction holds the value and we do not wait.

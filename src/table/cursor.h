@@ -188,6 +188,7 @@ class Cursor {
   Status settle_secondary(std::uint8_t* record, Settled& settled);
   Status check_filter(std::string_view key, std::string_view value, std::uint8_t* record,
                       Settled& settled);
+  Status check_filter_of_value(std::string_view key, std::uint8_t* record, bool& accepted);
   Status lock_row(RowLock& outcome);
   Status lock_missing_value(std::string_view key, bool& locked);
   Status check_not_newer();

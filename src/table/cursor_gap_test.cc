@@ -220,6 +220,49 @@ TEST_F(CursorGapTest, AFoundKeyLocksItsRowOnly) {
   EXPECT_TRUE(may_insert(31));
 }
 
+// Accepts what is not of the row with this id.
+class AllBut final : public EntryFilter {
+ public:
+  AllBut(const test::Record& record, int id) : record_(record), id_(id) {}
+  Verdict check() override {
+    return record_.row().id == id_ ? Verdict::kReject : Verdict::kAccept;
+  }
+
+ private:
+  const test::Record& record_;
+  const int id_;
+};
+
+TEST_F(CursorGapTest, AUniqueValueOfARejectedEntryDoesNotGoToAnotherRow) {
+  AllBut filter(record_, 30);
+  codec::ColumnSet columns(test::kColumns);
+  columns.set(test::kId);
+  columns.set(test::kCode);
+  Row moved = row_of(30);
+  moved.id = 35;
+  for (const bool is_range : {false, true}) {
+    for (const bool locks_gaps : {false, true}) {
+      ReadSettings settings = locking();
+      settings.locks_gaps = locks_gaps;
+      Cursor& cursor = open(b_, test::kByCode, settings);
+      cursor.set_filter(&filter, columns);
+      bool found = true;
+      if (is_range) {
+        cursor.confine(prefix(test::kByCode, 25), prefix(test::kByCode, 35));
+        must(cursor.seek_first(record_.data(), found));
+      } else {
+        must(cursor.find_unique(prefix(test::kByCode, 30), record_.data(), found));
+      }
+      EXPECT_FALSE(found);
+      const Status status = a_.update(row_of(30), moved);
+      EXPECT_EQ(status.is(ErrorCode::kLockTimeout), locks_gaps) << status.message();
+      EXPECT_EQ(status.is_ok(), !locks_gaps) << status.message();
+      a_.rollback();
+      b_.rollback();
+    }
+  }
+}
+
 TEST_F(CursorGapTest, WithoutGapLocksInsertsAreFree) {
   ReadSettings settings = locking();
   settings.locks_gaps = false;

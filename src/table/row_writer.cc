@@ -114,7 +114,11 @@ Status RowWriter::update(txn::Transaction& transaction, const std::uint8_t* old_
     Entry& entry = entries_[i - 1];
     codec.make_entry(old_record, old_key_, entry.old_key, entry.old_value);
     codec.make_entry(new_record, new_key_, entry.key, entry.value);
-    if (entry.old_key == entry.key) continue;
+    if (entry.old_key == entry.key) {
+      // A unique value that goes to another row is new to who reads it with locks.
+      if (moves) new_keys_.push_back(entry.key);
+      continue;
+    }
     new_keys_.push_back(entry.key);
     BASALT_TRY(lock_vacated(transaction, i, old_record));
     BASALT_TRY(check_unique(transaction, i, new_record, entry));
