@@ -14,7 +14,7 @@ from pathlib import Path
 from unittest import mock
 
 from basaltcli import layout, locking, mtr, private_apt, process, rocksdb, server_process
-from basaltcli import server_release
+from basaltcli import server_release, testing
 from basaltcli.errors import BasaltError
 from basaltcli.server import Server, default_socket
 from basaltcli.server_release import ServerRelease
@@ -184,6 +184,21 @@ class DataDirectory(TemporaryFolder):
         short = self.folder / "data"
         self.assertEqual(default_socket(short).parent, short)
         self.assertLess(len(str(default_socket(self.folder / ("x" * 120)))), 100)
+
+
+class Scripts(TemporaryFolder):
+    def test_only_a_failed_script_leaves_the_end_of_what_it_printed(self) -> None:
+        script = self.folder / "chance.py"
+        outcome = testing.Outcome()
+        context = testing.Context("dev", ())
+        with mock.patch.object(layout, "ROOT", self.folder):
+            for failed in (0, 1):
+                script.write_text(f"print('seed {failed}')\nprint('2 passed, {failed} failed')\n",
+                                  encoding="utf-8")
+                testing._script(script, context, outcome)
+                self.assertEqual(len(outcome.last_lines), failed)
+        self.assertEqual(list(outcome.last_lines["chance.py"]), ["seed 1", "2 passed, 1 failed"])
+        self.assertEqual((outcome.passed, outcome.failures), (4, ["chance.py, case 1"]))
 
 
 class Results(TemporaryFolder):

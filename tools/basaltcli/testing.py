@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,16 +23,22 @@ from basaltcli.server_release import ServerRelease
 from basaltcli.upstream import command as upstream
 from lab import cli as lab
 
+_LAST_LINES = 80
 _SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed$")
 
 
 @dataclass
 class Outcome:
-    """What one step came to. `failures` name the failed cases, for the list at the end."""
+    """What one step came to. `failures` name the failed cases, for the list at the end.
+
+    `last_lines`: the end of what a failed script printed, by its name. Scripts draw their cases by
+    chance, so that the seed in there is all there is of a failure; the log may be cut above it.
+    """
 
     passed: int = 0
     failures: list[str] = field(default_factory=list)
     note: str = ""
+    last_lines: dict[str, Sequence[str]] = field(default_factory=dict)
 
     def add(self, name: str, is_good: bool) -> None:
         if is_good:
@@ -106,6 +113,10 @@ def _report(results: Sequence[tuple[str, Outcome, float]]) -> bool:
                       ui.duration(seconds), outcome.note)
     ui.console.print(table)
     for name, outcome, _ in results:
+        for script, lines in outcome.last_lines.items():
+            ui.console.rule(f"The end of what {script} printed", align="left")
+            for line in lines:
+                ui.info(line)
         for failure in outcome.failures:
             ui.info(f"failed: {name}: {failure}")
     failed = sum(len(outcome.failures) for _, outcome, _ in results)
@@ -206,15 +217,16 @@ def _script(path: Path, context: Context, outcome: Outcome) -> None:
     name = str(path.relative_to(layout.ROOT))
     env = {"BASALT_FLAVOUR": context.flavour, "PYTHONPATH": str(layout.ROOT / "tools"),
            "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"}
-    last = ""
+    lines: deque[str] = deque(maxlen=_LAST_LINES)
 
     def consume(line: str) -> None:
-        nonlocal last
         ui.info("  " + line)
-        last = line.strip() or last
+        if line.strip():
+            lines.append(line.rstrip())
 
     status = process.stream([sys.executable, str(path)], consume, cwd=layout.ROOT, env=env)
-    summary = _SUMMARY.match(last)
+    failures_before = len(outcome.failures)
+    summary = _SUMMARY.match(lines[-1].strip()) if lines else None
     if summary:
         outcome.passed += int(summary[1])
         outcome.failures += [f"{name}, case {number + 1}" for number in range(int(summary[2]))]
@@ -222,6 +234,8 @@ def _script(path: Path, context: Context, outcome: Outcome) -> None:
             outcome.failures.append(f"{name}: exit code {status}")
     else:
         outcome.add(f"{name}: exit code {status}", status == 0)
+    if len(outcome.failures) > failures_before:
+        outcome.last_lines[name] = lines
 
 
 def _bench(context: Context) -> Outcome:
