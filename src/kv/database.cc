@@ -7,7 +7,9 @@
 #include <rocksdb/utilities/checkpoint.h>
 #include <rocksdb/utilities/transaction_db.h>
 
+#include <algorithm>
 #include <chrono>
+#include <limits>
 #include <thread>
 
 #include "base/assert.h"
@@ -205,7 +207,9 @@ void Database::begin_caching(const std::shared_ptr<BlockCache>& cache) {
   if (options_.process_memory_bytes != 0) {
     budget_ = std::make_unique<MemoryBudget>(
         [at_start = options_.process_memory_bytes] { return limited_memory_bytes(at_start); },
-        options_.memtables_total_bytes / 2, cache);
+        options_.memtables_total_bytes / 2, cache,
+        given_.block_cache_bytes == 0 ? std::numeric_limits<std::uint64_t>::max()
+                                      : cache->GetCapacity());
   }
   rdb::ColumnFamilyHandle* const tables = family_handle(kDefaultFamily);
   rdb::TablePropertiesCollection files;
@@ -218,7 +222,11 @@ void Database::begin_caching(const std::shared_ptr<BlockCache>& cache) {
 
 std::vector<Setting> Database::settings() const {
   DatabaseOptions used = options_;
-  if (budget_ != nullptr) used.block_cache_bytes = budget_->blocks_bytes();
+  if (budget_ != nullptr) {
+    const std::uint64_t bytes = budget_->blocks_bytes();
+    used.block_cache_bytes =
+        given_.block_cache_bytes == 0 ? bytes : std::min(bytes, given_.block_cache_bytes);
+  }
   return explain(machine_, given_, used);
 }
 

@@ -45,8 +45,11 @@ std::uint64_t BlocksShare::next(std::uint64_t resident, std::uint64_t blocks, do
 }
 
 MemoryBudget::MemoryBudget(std::function<std::uint64_t()> limit, std::uint64_t expected,
-                           std::shared_ptr<BlockCache> cache)
-    : limit_(std::move(limit)), cache_(std::move(cache)), share_(limit_(), kBlockCacheMin) {
+                           std::shared_ptr<BlockCache> cache, std::uint64_t capacity_max)
+    : limit_(std::move(limit)),
+      cache_(std::move(cache)),
+      capacity_max_(capacity_max),
+      share_(limit_(), kBlockCacheMin) {
   share_.next(resident_bytes(), cache_->held_bytes(), 0);
   share_.expect(expected);
   apply(0);
@@ -83,9 +86,11 @@ void MemoryBudget::apply(double seconds) {
   // Blocks that come or go meanwhile are not to be taken for the rest.
   const std::uint64_t blocks =
       share_.next(resident, std::max<std::uint64_t>(held, cache_->held_bytes()), seconds);
-  blocks_bytes_.store(blocks, std::memory_order_relaxed);
   // Reserved bytes are memory of the rest, which has been counted.
-  cache_->SetCapacity(blocks + cache_->reserved_bytes());
+  const std::uint64_t reserved = cache_->reserved_bytes();
+  const std::uint64_t capacity = std::min(blocks + reserved, capacity_max_);
+  blocks_bytes_.store(capacity - std::min(capacity, reserved), std::memory_order_relaxed);
+  cache_->SetCapacity(capacity);
 }
 
 }  // namespace basalt::kv

@@ -46,9 +46,9 @@ class MemoryBudget {
  public:
   // `limit`: says how many bytes the process may take; it is asked now, then about once a second,
   // by another thread. `expected`: bytes that the rest will soon take beside what it takes now, for
-  // memtables.
+  // memtables. `capacity_max`: bytes that the cache's capacity never exceeds.
   MemoryBudget(std::function<std::uint64_t()> limit, std::uint64_t expected,
-               std::shared_ptr<BlockCache> cache);
+               std::shared_ptr<BlockCache> cache, std::uint64_t capacity_max);
   ~MemoryBudget();
   MemoryBudget(const MemoryBudget&) = delete;
   MemoryBudget& operator=(const MemoryBudget&) = delete;
@@ -62,6 +62,7 @@ class MemoryBudget {
 
   const std::function<std::uint64_t()> limit_;
   const std::shared_ptr<BlockCache> cache_;
+  const std::uint64_t capacity_max_;
   BlocksShare share_;
   std::atomic<std::uint64_t> blocks_bytes_{0};
   std::mutex mutex_;

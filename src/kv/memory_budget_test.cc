@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <thread>
 
@@ -19,6 +20,7 @@ namespace basalt::kv {
 namespace {
 
 constexpr std::uint64_t kMiB = 1024 * 1024;
+constexpr std::uint64_t kAnyCapacity = std::numeric_limits<std::uint64_t>::max();
 
 TEST(BlocksShareTest, ATenthOfTheLimitAndAtLeast40MiBStayFree) {
   EXPECT_EQ(BlocksShare::free_bytes(1000 * kMiB), 100 * kMiB);
@@ -116,7 +118,7 @@ class MemoryBudgetTest : public testing::Test {
 TEST_F(MemoryBudgetTest, TheCacheGivesWayToWhatTheProcessTakesElsewhere) {
   const auto cache = std::make_shared<BlockCache>(16 * kMiB);
   const std::uint64_t limit = resident_bytes() + BlocksShare::free_bytes(0) + 100 * kMiB;
-  const MemoryBudget budget([limit] { return limit; }, 0, cache);
+  const MemoryBudget budget([limit] { return limit; }, 0, cache, kAnyCapacity);
   const auto comes_to = [&](std::uint64_t least, std::uint64_t most) {
     return comes_true([&] {
       const std::size_t capacity = cache->GetCapacity();
@@ -136,12 +138,23 @@ TEST_F(MemoryBudgetTest, TheCacheFollowsALimitThatChanges) {
   const auto cache = std::make_shared<BlockCache>(16 * kMiB);
   const std::uint64_t enough = resident_bytes() + BlocksShare::free_bytes(0) + 100 * kMiB;
   std::atomic<std::uint64_t> limit = enough;
-  const MemoryBudget budget([&] { return limit.load(); }, 0, cache);
+  const MemoryBudget budget([&] { return limit.load(); }, 0, cache, kAnyCapacity);
   EXPECT_LT(cache->GetCapacity(), 110 * kMiB);
   limit = enough + 60 * kMiB;
   EXPECT_TRUE(comes_true([&] { return cache->GetCapacity() > 120 * kMiB; }));
   limit = enough;
   EXPECT_TRUE(comes_true([&] { return cache->GetCapacity() < 110 * kMiB; }));
+}
+
+TEST_F(MemoryBudgetTest, ACapacityThatWasSetIsNotExceededAndGivesWayAllTheSame) {
+  const auto cache = std::make_shared<BlockCache>(60 * kMiB);
+  const std::uint64_t limit = resident_bytes() + BlocksShare::free_bytes(0) + 100 * kMiB;
+  const MemoryBudget budget([limit] { return limit; }, 0, cache, 60 * kMiB);
+  EXPECT_EQ(cache->GetCapacity(), 60 * kMiB) << "there is more than that";
+  EXPECT_EQ(budget.blocks_bytes(), 60 * kMiB);
+  const Elsewhere taken(70 * kMiB);
+  EXPECT_TRUE(comes_true([&] { return cache->GetCapacity() < 40 * kMiB; }))
+      << cache->GetCapacity();
 }
 
 TEST_F(MemoryBudgetTest, MemoryOfBlocksThatNobodyReadsGoesBackToTheSystem) {
@@ -150,7 +163,7 @@ TEST_F(MemoryBudgetTest, MemoryOfBlocksThatNobodyReadsGoesBackToTheSystem) {
   const std::uint64_t before = cache->held_bytes();
   ASSERT_GT(before, 75 * kMiB);
   const std::uint64_t limit = resident_bytes() + BlocksShare::free_bytes(0) + 20 * kMiB;
-  const MemoryBudget budget([limit] { return limit; }, 0, cache);
+  const MemoryBudget budget([limit] { return limit; }, 0, cache, kAnyCapacity);
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   EXPECT_EQ(cache->held_bytes(), before) << "all has room";
   const Elsewhere taken(60 * kMiB);

@@ -104,10 +104,10 @@ DatabaseOptions with_defaults_for(const Machine& machine, DatabaseOptions option
     const bool is_on = machine.is_memory_ours && machine.has_direct_io;
     options.direct_io = is_on ? DirectIo::kOn : DirectIo::kOff;
   }
+  const bool has_budget = machine.is_memory_ours && options.direct_io == DirectIo::kOn;
+  options.process_memory_bytes = has_budget ? memory : 0;
   if (options.block_cache_bytes == 0) {
     options.block_cache_bytes = default_cache_bytes(machine, options);
-    const bool has_budget = machine.is_memory_ours && options.direct_io == DirectIo::kOn;
-    options.process_memory_bytes = has_budget ? memory : 0;
   }
   if (options.max_total_wal_bytes == 0) {
     options.max_total_wal_bytes = std::max(4 * options.memtables_total_bytes, 64 * kMiB);
@@ -155,6 +155,9 @@ std::vector<Setting> explain(const Machine& machine, const DatabaseOptions& give
                 (machine.is_memory_ours ? ""
                                         : "; no more than a quarter, as no limit says that the "
                                           "memory is for this server alone"));
+  if (used.block_cache_bytes < given.block_cache_bytes) {
+    settings.back().reason = "all that the rest of the process leaves of the limit";
+  }
   add("rocksdb_write_buffer_size", given.memtable_bytes, used.memtable_bytes,
       "a 32nd of the memory, 4 to 64 MiB; there are up to four such memtables");
   add("rocksdb_max_total_wal_size", given.max_total_wal_bytes, used.max_total_wal_bytes,

@@ -24,9 +24,10 @@ inline constexpr std::uint64_t kBlockCacheMin = 8 * 1024 * 1024;
 struct DatabaseOptions {
   std::string directory;
   std::uint64_t block_cache_bytes = 0;
-  // Of all of this process, if no limit of its control group says otherwise later: when it is not
-  // zero, the block cache takes what the rest leaves of it, see kv/memory_budget.h, and
-  // block_cache_bytes is what it begins with. Chosen with block_cache_bytes only.
+  // Of all of this process, if no limit of its control group says otherwise later. When it is not
+  // zero, the block cache has what the rest leaves of it, see kv/memory_budget.h: all of that, and
+  // block_cache_bytes to begin with, where these are chosen; block_cache_bytes at most where they
+  // are given. Always chosen.
   std::uint64_t process_memory_bytes = 0;
   std::uint64_t memtable_bytes = 0;        // one memtable of one column family
   std::uint64_t memtables_total_bytes = 0;  // all memtables of all column families

@@ -61,6 +61,29 @@ TEST(MachineDefaults, BlocksTakeMostOfThatWhereThereIsNoPageCacheBesides) {
       << "what others leave of the machine's memory keeps pages";
 }
 
+TEST(MachineDefaults, ACacheWhoseSizeIsSetGivesWayWhereItIsChosenToo) {
+  Machine machine{
+      .memory_bytes = 1024 * kMiB, .is_memory_ours = true, .has_direct_io = true, .cores = 2};
+  DatabaseOptions given;
+  given.block_cache_bytes = 800 * kMiB;
+  DatabaseOptions used = with_defaults_for(machine, given);
+  EXPECT_EQ(used.process_memory_bytes, 1024 * kMiB);
+  EXPECT_EQ(used.block_cache_bytes, 800 * kMiB);
+
+  const auto reason = [&] {
+    for (const Setting& setting : explain(machine, given, used)) {
+      if (setting.name == "rocksdb_block_cache_size") return setting.reason;
+    }
+    return std::string("no such setting");
+  };
+  EXPECT_EQ(reason(), "");
+  used.block_cache_bytes = 700 * kMiB;
+  EXPECT_EQ(reason(), "all that the rest of the process leaves of the limit");
+
+  machine.is_memory_ours = false;
+  EXPECT_EQ(with_defaults_for(machine, given).process_memory_bytes, 0u);
+}
+
 TEST(MachineDefaults, BlocksTakeAQuarterOfAMachineThatIsPerhapsShared) {
   const Machine machine{.memory_bytes = 24 * 1024 * kMiB, .is_memory_ours = false, .cores = 2};
   EXPECT_EQ(with_defaults_for(machine, {}).block_cache_bytes, 6 * 1024 * kMiB);
