@@ -12,6 +12,15 @@ namespace {
 
 constexpr std::uint64_t kMiB = 1024 * 1024;
 
+std::map<std::string, Setting> explained(const Machine& machine, const DatabaseOptions& given,
+                                         const DatabaseOptions& used) {
+  std::map<std::string, Setting> settings;
+  for (Setting& setting : explain(machine, given, used)) {
+    settings[setting.name] = std::move(setting);
+  }
+  return settings;
+}
+
 TEST(MachineDefaults, EveryUnsetSizeIsChosenWithinMemory) {
   const std::uint64_t memory = available_memory_bytes();
   ASSERT_GT(memory, 16u << 20);
@@ -71,10 +80,7 @@ TEST(MachineDefaults, ACacheWhoseSizeIsSetGivesWayWhereItIsChosenToo) {
   EXPECT_EQ(used.block_cache_bytes, 800 * kMiB);
 
   const auto reason = [&] {
-    for (const Setting& setting : explain(machine, given, used)) {
-      if (setting.name == "rocksdb_block_cache_size") return setting.reason;
-    }
-    return std::string("no such setting");
+    return explained(machine, given, used).at("rocksdb_block_cache_size").reason;
   };
   EXPECT_EQ(reason(), "");
   used.block_cache_bytes = 700 * kMiB;
@@ -130,10 +136,7 @@ TEST(MachineDefaults, EverySettingIsExplainedAsItIsUsed) {
   DatabaseOptions given;
   given.memtable_bytes = 5 * kMiB;
   const DatabaseOptions used = with_defaults_for(machine, given);
-  std::map<std::string, Setting> settings;
-  for (Setting& setting : explain(machine, given, used)) {
-    settings[setting.name] = std::move(setting);
-  }
+  std::map<std::string, Setting> settings = explained(machine, given, used);
   EXPECT_EQ(settings["memory"].value, 1024 * kMiB);
   EXPECT_NE(settings["memory"].reason.find("control group"), std::string::npos);
   EXPECT_EQ(settings["cores"].value, 2u);
