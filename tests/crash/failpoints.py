@@ -187,7 +187,7 @@ def die_in_company(work: Workspace, points: list[str], wanted: Callable[[str], b
         server.start()
         problems += checks.check_tables(server) + load.errors + load.judge().problems
         problems += replay.catch_up() + replay.compare()
-        problems += link.catch_up() or link.compare([_load.DATABASE])
+        problems += link.catch_up(source_died=True) or link.compare([_load.DATABASE])
         problems += checks.engine_errors(server, log_size) + checks.engine_errors(link.replica)
         for one in (link.replica, server):
             one.kill()

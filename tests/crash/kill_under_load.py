@@ -60,6 +60,7 @@ class Round:
 
     number: int
     died: str = ""
+    source_died: bool = False
     seconds: float = 0
     commits: int = 0
     restart: float = 0
@@ -129,6 +130,7 @@ class KillUnderLoad:
         victims = self._victims()
         for server in victims:
             server.kill()
+        result.source_died = self._server in victims
         result.died = " and ".join("source" if server is self._server else "replica"
                                    for server in victims)
         result.seconds = time.monotonic() - started
@@ -160,7 +162,8 @@ class KillUnderLoad:
         result.problems += self._replay.catch_up()
         result.problems += self._replay.compare()
         if self._link is not None:
-            result.problems += self._link.catch_up() or self._link.compare(self._databases)
+            result.problems += (self._link.catch_up(source_died=result.source_died)
+                                or self._link.compare(self._databases))
         for server, log_size in log_sizes.items():
             result.problems += checks.engine_errors(server, log_size)
 

@@ -34,6 +34,9 @@ REPLICA_OPTIONS = (*SOURCE_OPTIONS, "--gtid-strict-mode=1", "--relay-log=relay",
                    "--slave-net-timeout=20")
 POSITION_TABLE = "mysql.gtid_slave_pos_ROCKSDB"
 _USER = "follower"
+# Errors of the server by which a replica refuses half an event, and a transaction without its end.
+_ER_MASTER_FATAL_ERROR_READING_BINLOG = 1236
+_ER_SLAVE_RELAY_LOG_WRITE_FAILURE = 1595
 # Names of generated values and of engines may differ between the two sides.
 _VARYING = re.compile(r" AUTO_INCREMENT=\d+| ENGINE=\w+")
 
@@ -63,8 +66,12 @@ class Link:
         """The source's last transaction."""
         return str(self.source.query("SELECT @@gtid_binlog_pos")[0][0])
 
-    def catch_up(self, seconds: float = 120) -> list[str]:
-        """Waits until the replica has all that the source has; one line per problem."""
+    def catch_up(self, seconds: float = 120, *, source_died: bool = False) -> list[str]:
+        """Waits until the replica has all that the source has; one line per problem.
+
+        A source that died amid writing a transaction to its log (`source_died`) lets its beginning
+        stand, and the replica refuses it; then it is started again, once, as a user would.
+        """
         wanted = self.position()
         deadline = time.monotonic() + seconds
         while True:
@@ -74,6 +81,9 @@ class Link:
                 return [f"the replica gives no answer: {error}"]
             if done == 0:
                 return self.problems()
+            if source_died and self._refuses_a_beginning():
+                source_died = False
+                self.start_again()
             problems = self.problems()
             if problems or time.monotonic() > deadline:
                 return problems or [f"the replica has not come to {wanted} in {seconds:.0f} s, is "
@@ -90,6 +100,24 @@ class Link:
             if problems or time.monotonic() > deadline:
                 return problems or [f"{received} was received and is not applied"]
             time.sleep(0.05)
+
+    def start_again(self) -> None:
+        """Stops both threads when all that was received whole is applied, and starts them.
+
+        The replica asks for what follows its position, and the source begins with the file after
+        the one that it ends.
+        """
+        self.apply_received()
+        self.replica.query("STOP SLAVE")
+        self.replica.query("START SLAVE")
+
+    def _refuses_a_beginning(self) -> bool:
+        """Whether half an event, or a transaction without its end, has stopped the IO thread."""
+        status = slave_status(self.replica)
+        number = int(status["Last_IO_Errno"])
+        return number == _ER_SLAVE_RELAY_LOG_WRITE_FAILURE or (
+            number == _ER_MASTER_FATAL_ERROR_READING_BINLOG
+            and "truncated in the middle of event" in status["Last_IO_Error"])
 
     def problems(self) -> list[str]:
         """What stopped the replica, if it has stopped."""
