@@ -26,6 +26,7 @@
 #include "kv/memory_budget.h"
 #include "kv/rocksdb_access.h"
 #include "kv/rocksdb_options.h"
+#include "kv/snapshot_pool.h"
 #include "kv/status_conversion.h"
 
 namespace basalt::kv {
@@ -108,7 +109,8 @@ Status PinnedValues::status() const {
   return Status::ok();
 }
 
-Snapshot::~Snapshot() { db_.ReleaseSnapshot(handle_); }
+Snapshot::Snapshot(SnapshotPool& pool) : pool_(pool), handle_(pool.take()) {}
+Snapshot::~Snapshot() { pool_.give_back(handle_); }
 std::uint64_t Snapshot::sequence() const { return handle_->GetSequenceNumber(); }
 
 WriteBatch::WriteBatch() = default;
@@ -199,6 +201,7 @@ Status Database::open_families() {
   BASALT_TRY(from_rocksdb(rdb::TransactionDB::Open(db_options, transaction_options,
                                                    options_.directory, descriptors, &families_,
                                                    &db_)));
+  snapshots_ = std::make_unique<SnapshotPool>(*db_->GetBaseDB());
   begin_caching(cache);
   return Status::ok();
 }
@@ -234,6 +237,7 @@ Database::~Database() {
   if (db_ == nullptr) return;
   loader_.reset();
   budget_.reset();
+  snapshots_.reset();
   for (rdb::ColumnFamilyHandle* family : families_) {
     from_rocksdb(db_->DestroyColumnFamilyHandle(family)).ignore("the database closes anyway");
   }
@@ -276,8 +280,10 @@ Iterator Database::new_iterator(FamilyId family, const ReadView& view, const Key
 }
 
 std::unique_ptr<Snapshot> Database::take_snapshot() {
-  return std::make_unique<Snapshot>(*db_, db_->GetSnapshot());
+  return std::make_unique<Snapshot>(*snapshots_);
 }
+
+void Database::release_idle_snapshots() { snapshots_->release_idle(); }
 
 std::uint64_t Database::newest_sequence() const { return db_->GetLatestSequenceNumber(); }
 
@@ -365,6 +371,7 @@ Status Database::outcome_of_write(const rdb::Status& status) const {
 
 Status Database::flush() {
   BASALT_TRY(health_->check_not_read_only());
+  release_idle_snapshots();
   Status status = from_rocksdb(db_->Flush(rdb::FlushOptions(), families_));
   // Who is told of it finds the database read-only.
   if (!status.is_ok()) await_cause();
@@ -373,6 +380,7 @@ Status Database::flush() {
 
 Status Database::compact(FamilyId family, const KeyRange& range) {
   BASALT_TRY(health_->check_not_read_only());
+  release_idle_snapshots();
   rdb::CompactRangeOptions options;
   options.bottommost_level_compaction = rdb::BottommostLevelCompaction::kForceOptimized;
   const rdb::Slice lower = slice_of(range.lower);

@@ -82,11 +82,13 @@ class PinnedValues {
   std::unique_ptr<Slots> slots_;
 };
 
+class SnapshotPool;
+
 // A point in the history of the database. Reads through it see exactly what was committed
 // when it was taken. Must not outlive its Database.
 class Snapshot {
  public:
-  Snapshot(rdb::DB& db, const rdb::Snapshot* handle) : db_(db), handle_(handle) {}
+  explicit Snapshot(SnapshotPool& pool);
   ~Snapshot();
   Snapshot(const Snapshot&) = delete;
   Snapshot& operator=(const Snapshot&) = delete;
@@ -94,8 +96,8 @@ class Snapshot {
   std::uint64_t sequence() const;
 
  private:
-  rdb::DB& db_;
-  const rdb::Snapshot* handle_;
+  SnapshotPool& pool_;
+  const rdb::Snapshot* const handle_;
 };
 
 // A set of changes that become visible and durable together.
@@ -185,7 +187,10 @@ class Database {
   Status get_many(FamilyId family, std::span<const std::string> keys, const ReadView& view,
                   PinnedValues& values);
   Iterator new_iterator(FamilyId family, const ReadView& view, const KeyRange& range);
+  // Cheap while nothing is committed, see kv/snapshot_pool.h.
   std::unique_ptr<Snapshot> take_snapshot();
+  // Lets compactions remove what only snapshots of the past needed; about once a second.
+  void release_idle_snapshots();
   // The sequence number of the newest committed change.
   std::uint64_t newest_sequence() const;
   // kReadOnly while the database is, and then nothing has changed.
@@ -257,6 +262,7 @@ class Database {
   const std::shared_ptr<KeyPartsSlot> key_parts_;
   rdb::TransactionDB* db_ = nullptr;
   std::vector<rdb::ColumnFamilyHandle*> families_;
+  std::unique_ptr<SnapshotPool> snapshots_;
   std::unique_ptr<MemoryBudget> budget_;
   std::unique_ptr<CacheLoader> loader_;
   GroupSync log_sync_;
