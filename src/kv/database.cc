@@ -22,6 +22,7 @@
 #include "kv/guarded_file_system.h"
 #include "kv/health_listener.h"
 #include "kv/index_collector.h"
+#include "kv/iterator_pool.h"
 #include "kv/log_check.h"
 #include "kv/memory_budget.h"
 #include "kv/rocksdb_access.h"
@@ -138,6 +139,7 @@ Database::Database(const Machine& machine, const DatabaseOptions& given,
           files ? std::move(files) : rdb::FileSystem::Default(), health_)),
       env_(rdb::NewCompositeEnv(files_)),
       key_parts_(std::make_shared<KeyPartsSlot>()),
+      iterators_(std::make_shared<IteratorPool>()),
       log_sync_([this] { return sync_once(); }) {}
 
 Result<std::unique_ptr<Database>> Database::open(const DatabaseOptions& options,
@@ -189,6 +191,7 @@ Status Database::open_families() {
   rdb::DBOptions db_options = make_db_options(options_, cache);
   db_options.env = env_.get();
   db_options.listeners.push_back(make_health_listener(health_));
+  db_options.listeners.push_back(make_release_listener(iterators_));
   std::vector<rdb::ColumnFamilyDescriptor> descriptors;
   descriptors.emplace_back(rdb::kDefaultColumnFamilyName,
                            make_table_family_options(options_, cache, key_parts_));
@@ -238,6 +241,7 @@ Database::~Database() {
   loader_.reset();
   budget_.reset();
   snapshots_.reset();
+  iterators_->release_idle();
   for (rdb::ColumnFamilyHandle* family : families_) {
     from_rocksdb(db_->DestroyColumnFamilyHandle(family)).ignore("the database closes anyway");
   }
@@ -272,18 +276,29 @@ Status Database::get_many(FamilyId family, std::span<const std::string> keys,
 }
 
 Iterator Database::new_iterator(FamilyId family, const ReadView& view, const KeyRange& range) {
-  auto bounds = std::make_unique<IteratorBounds>(range);
-  const rdb::ReadOptions options = make_read_options(view, bounds.get());
-  std::unique_ptr<rdb::Iterator> iterator(
-      db_->GetBaseDB()->NewIterator(options, family_handle(family)));
-  return Iterator(std::move(iterator), std::move(bounds), Iterator::Entries::kStay);
+  const bool is_pooled = !range.lower.empty() && !range.upper.empty();
+  const IteratorKind kind{family, view.fill_cache, view.skipped_max, readahead_bytes(view)};
+  if (is_pooled) {
+    const rdb::Snapshot* snapshot = view.snapshot != nullptr ? view.snapshot->handle() : nullptr;
+    if (auto idle = iterators_->take(kind, snapshot, range)) return {std::move(*idle), *iterators_};
+  }
+  IteratorParts parts;
+  parts.kind = kind;
+  parts.bounds = std::make_unique<IteratorBounds>(range);
+  parts.iterator.reset(db_->GetBaseDB()->NewIterator(make_read_options(view, parts.bounds.get()),
+                                                     family_handle(family)));
+  if (is_pooled) return {std::move(parts), *iterators_};
+  return {std::move(parts.iterator), std::move(parts.bounds), Iterator::Entries::kStay};
 }
 
 std::unique_ptr<Snapshot> Database::take_snapshot() {
   return std::make_unique<Snapshot>(*snapshots_);
 }
 
-void Database::release_idle_snapshots() { snapshots_->release_idle(); }
+void Database::release_idle() {
+  snapshots_->release_idle();
+  iterators_->release_idle();
+}
 
 std::uint64_t Database::newest_sequence() const { return db_->GetLatestSequenceNumber(); }
 
@@ -371,7 +386,7 @@ Status Database::outcome_of_write(const rdb::Status& status) const {
 
 Status Database::flush() {
   BASALT_TRY(health_->check_not_read_only());
-  release_idle_snapshots();
+  release_idle();
   Status status = from_rocksdb(db_->Flush(rdb::FlushOptions(), families_));
   // Who is told of it finds the database read-only.
   if (!status.is_ok()) await_cause();
@@ -380,7 +395,7 @@ Status Database::flush() {
 
 Status Database::compact(FamilyId family, const KeyRange& range) {
   BASALT_TRY(health_->check_not_read_only());
-  release_idle_snapshots();
+  release_idle();
   rdb::CompactRangeOptions options;
   options.bottommost_level_compaction = rdb::BottommostLevelCompaction::kForceOptimized;
   const rdb::Slice lower = slice_of(range.lower);
@@ -391,6 +406,7 @@ Status Database::compact(FamilyId family, const KeyRange& range) {
 }
 
 Status Database::reclaim(FamilyId family, const KeyRange& range) {
+  release_idle();
   const rdb::Range dropped = range_of(range);
   rdb::RangeOpt whole_files(dropped.start, dropped.limit);
   BASALT_TRY(from_rocksdb(rdb::DeleteFilesInRanges(db_->GetBaseDB(), family_handle(family),

@@ -189,8 +189,9 @@ class Database {
   Iterator new_iterator(FamilyId family, const ReadView& view, const KeyRange& range);
   // Cheap while nothing is committed, see kv/snapshot_pool.h.
   std::unique_ptr<Snapshot> take_snapshot();
-  // Lets compactions remove what only snapshots of the past needed; about once a second.
-  void release_idle_snapshots();
+  // Lets go what is kept for those who read next, and with it what only that needed: old versions,
+  // memtables, files. To be called about once a second.
+  void release_idle();
   // The sequence number of the newest committed change.
   std::uint64_t newest_sequence() const;
   // kReadOnly while the database is, and then nothing has changed.
@@ -263,6 +264,7 @@ class Database {
   rdb::TransactionDB* db_ = nullptr;
   std::vector<rdb::ColumnFamilyHandle*> families_;
   std::unique_ptr<SnapshotPool> snapshots_;
+  const std::shared_ptr<IteratorPool> iterators_;
   std::unique_ptr<MemoryBudget> budget_;
   std::unique_ptr<CacheLoader> loader_;
   GroupSync log_sync_;

@@ -23,7 +23,7 @@ using basalt::test::must;
 using Map = std::map<std::string, std::string>;
 
 struct Frozen {
-  std::unique_ptr<Snapshot> snapshot;
+  std::unique_ptr<Snapshot> snapshot;  // null: the newest data
   Map map;
 };
 
@@ -124,6 +124,7 @@ TEST_F(EntryRunTest, WalksOverAllLevelsSeeWhatTheirSnapshotDoes) {
     if (random_() % 20 == 0) ingest_some();
     if (random_() % 40 == 0) must(database_->compact(kDefaultFamily, random_range()));
     if (random_() % 5 == 0) freeze();
+    walk({nullptr, map_});
     for (const Frozen& frozen : frozen_) {
       walk(frozen);
       ASSERT_FALSE(HasFatalFailure()) << "round " << round << ", seed " << seed_;

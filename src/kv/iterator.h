@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/status.h"
+#include "kv/iterator_pool.h"
 #include "kv/rocksdb_fwd.h"
 
 namespace basalt::kv {
@@ -30,8 +31,10 @@ class Iterator {
   enum class Entries : std::uint8_t { kStay, kMayMove };
 
   // Takes ownership of `iterator`; `range` must be the object its bounds point to.
-  Iterator(std::unique_ptr<rdb::Iterator> iterator, std::unique_ptr<struct IteratorBounds> bounds,
+  Iterator(std::unique_ptr<rdb::Iterator> iterator, std::unique_ptr<IteratorBounds> bounds,
            Entries entries);
+  // The same with Entries::kStay; afterwards the parts go to `pool`. Both bounds are set.
+  Iterator(IteratorParts parts, IteratorPool& pool);
   ~Iterator();
   Iterator(Iterator&&) noexcept;
   Iterator& operator=(Iterator&&) noexcept;
@@ -55,8 +58,6 @@ class Iterator {
   bool gave_up() const;
 
  private:
-  class EntriesAhead;
-
   void begin_run();
   void step_ahead();
   // After a move: asks once what a scan asks several times a row.
@@ -67,16 +68,15 @@ class Iterator {
 
   Entries entries_;
   bool is_valid_ = false;
-  bool is_ahead_ = false;  // a copy is shown, and iterator_ is on the entry after all of them
+  bool is_ahead_ = false;  // a copy is shown, and RocksDB is on the entry after all of them
   // Of a run, which begins with a seek or a step back: moves, as far as they matter, and how many
   // to make ahead next.
   std::uint8_t moves_forward_ = 0;
   std::size_t steps_ahead_ = 0;
   std::string_view key_;
   std::string_view value_;
-  std::unique_ptr<EntriesAhead> ahead_;  // made when it is needed first
-  std::unique_ptr<rdb::Iterator> iterator_;
-  std::unique_ptr<struct IteratorBounds> bounds_;
+  IteratorParts parts_;  // `ahead` is made when it is needed first
+  IteratorPool* pool_ = nullptr;
 };
 
 }  // namespace basalt::kv

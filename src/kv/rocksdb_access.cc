@@ -19,16 +19,21 @@ rdb::ReadOptions make_read_options_of_many(const ReadView& view) {
   return options;
 }
 
+std::uint64_t readahead_bytes(const ReadView& view) {
+  if (view.expected_bytes < kFewestBytesExpected || view.expected_bytes > kMostBytesExpected) {
+    return 0;
+  }
+  // Behind the block that is missing first; the range may end early in its last one.
+  const std::uint64_t bytes = view.expected_bytes + kBlockBytes;
+  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
+
 rdb::ReadOptions make_read_options(const ReadView& view, const IteratorBounds* bounds) {
   rdb::ReadOptions options;
   options.snapshot = view.snapshot != nullptr ? view.snapshot->handle() : nullptr;
   options.fill_cache = view.fill_cache;
   options.max_skippable_internal_keys = view.skipped_max;
-  if (view.expected_bytes >= kFewestBytesExpected && view.expected_bytes <= kMostBytesExpected) {
-    // Behind the block that is missing first; the range may end early in its last one.
-    const std::uint64_t bytes = view.expected_bytes + kBlockBytes;
-    options.readahead_size = (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
-  }
+  options.readahead_size = readahead_bytes(view);
   // Would prepare, at every block, to trim what RocksDB reads ahead itself. It leaves that to the
   // system, through FileSystem::Prefetch.
   options.auto_readahead_size = false;

@@ -68,6 +68,9 @@ class LogWrite {
 // The options of a read of several keys, which stops at a bound of memory.
 rdb::ReadOptions make_read_options_of_many(const ReadView& view);
 
+// How much an iterator is to read with one request where a block is missing; 0: one block.
+std::uint64_t readahead_bytes(const ReadView& view);
+
 // `bounds` may be null: unbounded.
 rdb::ReadOptions make_read_options(const ReadView& view, const IteratorBounds* bounds);
 

@@ -1,8 +1,5 @@
 #pragma once
-#include <array>
-#include <atomic>
-#include <cstddef>
-
+#include "kv/idle_slots.h"
 #include "kv/rocksdb_fwd.h"
 
 namespace basalt::kv {
@@ -12,9 +9,7 @@ namespace basalt::kv {
 // Purpose     RocksDB registers and releases a snapshot under the mutex of the whole database. As
 //             each statement needs one, threads that only read meet there, and once one of them
 //             loses its processor while it has the mutex they queue for it from then on.
-// How         A thread leaves its snapshot in a slot of its own and takes it out again, if nothing
-//             was committed meanwhile. What is taken out belongs to who took it, so that no slot
-//             needs more than one atomic exchange. Threads with the same slot are slower, no more.
+// How         A thread takes the one it gave back last, if nothing was committed meanwhile.
 // Lifetime    An idle snapshot keeps what it sees from being compacted away, so release_idle() is
 //             to be called about once a second. The pool ends before its database does.
 // Threads     Safe from any thread.
@@ -32,17 +27,10 @@ class SnapshotPool {
   void release_idle();
 
  private:
-  // A line of the processor's cache, which no other thread's slot shares.
-  struct alignas(64) Slot {
-    std::atomic<const rdb::Snapshot*> idle{nullptr};
-  };
-  static constexpr std::size_t kSlots = 256;
-
-  Slot& slot_of_thread();
   bool is_newest(const rdb::Snapshot& snapshot) const;
 
   rdb::DB& db_;
-  std::array<Slot, kSlots> slots_;
+  IdleSlots<const rdb::Snapshot> idle_;
 };
 
 }  // namespace basalt::kv

@@ -81,7 +81,7 @@ TEST_F(SnapshotPoolTest, IdleSnapshotsGoWhenTheyAreReleased) {
   const std::unique_ptr<Snapshot> used = database_->take_snapshot();
   std::thread([&] { database_->take_snapshot(); }).join();
   EXPECT_EQ(registered(), "2");
-  database_->release_idle_snapshots();
+  database_->release_idle();
   EXPECT_EQ(registered(), "1");
   EXPECT_EQ(value_in(*used), "v");
 }
@@ -118,7 +118,7 @@ TEST_F(SnapshotPoolTest, ManyThreadsSeeWhatWasCommittedBefore) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 3; ++i) threads.emplace_back(read);
   threads.emplace_back([&] {
-    while (committed < kValues) database_->release_idle_snapshots();
+    while (committed < kValues) database_->release_idle();
   });
   for (int value = 1; value <= kValues; ++value) {
     put(std::to_string(value));
@@ -128,7 +128,7 @@ TEST_F(SnapshotPoolTest, ManyThreadsSeeWhatWasCommittedBefore) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0);
-  database_->release_idle_snapshots();
+  database_->release_idle();
   EXPECT_EQ(registered(), "0");
 }
 

@@ -63,7 +63,7 @@ void Worker::run() {
     run_tasks();
     // Space may come back while nobody writes, and others use the device, too.
     database_.health().measure_space();
-    database_.release_idle_snapshots();
+    database_.release_idle();
     sync_log();
     reclaim_dropped();
     guard.lock();

@@ -17,7 +17,7 @@ namespace basalt::maintenance {
 // One background thread. Every second, and when woken, it
 //   - does the tasks it was given;
 //   - measures the free space of the device;
-//   - releases snapshots that nobody uses;
+//   - releases snapshots and iterators that nobody uses;
 //   - syncs the log, if commits leave that to the background;
 //   - gives back the space of dropped indexes.
 // A failure is logged and tried again with the next round. Stopped by the destructor, between

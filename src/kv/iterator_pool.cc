@@ -1,0 +1,54 @@
+#include "kv/iterator_pool.h"
+
+#include <rocksdb/iterator.h>
+#include <rocksdb/listener.h>
+
+#include <utility>
+
+#include "kv/entries_ahead.h"
+#include "kv/rocksdb_access.h"
+
+namespace basalt::kv {
+namespace {
+
+class ReleaseListener : public rdb::EventListener {
+ public:
+  explicit ReleaseListener(std::shared_ptr<IteratorPool> pool) : pool_(std::move(pool)) {}
+  void OnFlushCompleted(rdb::DB*, const rdb::FlushJobInfo&) override { pool_->release_idle(); }
+
+ private:
+  const std::shared_ptr<IteratorPool> pool_;
+};
+
+}  // namespace
+
+IteratorParts::IteratorParts() = default;
+// The iterator goes before its bounds.
+IteratorParts::~IteratorParts() { iterator.reset(); }
+IteratorParts::IteratorParts(IteratorParts&&) noexcept = default;
+IteratorParts& IteratorParts::operator=(IteratorParts&&) noexcept = default;
+
+std::unique_ptr<IteratorParts> IteratorPool::take(const IteratorKind& kind,
+                                                  const rdb::Snapshot* snapshot,
+                                                  const KeyRange& range) {
+  std::unique_ptr<IteratorParts> parts(idle_.take());
+  if (parts == nullptr || parts->kind != kind) return nullptr;
+  parts->bounds->set(range);
+  if (!parts->iterator->Refresh(snapshot).ok()) return nullptr;
+  return parts;
+}
+
+void IteratorPool::give_back(std::unique_ptr<IteratorParts> parts) {
+  if (!parts->iterator->status().ok()) return;
+  const std::unique_ptr<IteratorParts> other(idle_.put(parts.release()));
+}
+
+void IteratorPool::release_idle() {
+  idle_.take_all([](IteratorParts* idle) { delete idle; });
+}
+
+std::shared_ptr<rdb::EventListener> make_release_listener(std::shared_ptr<IteratorPool> pool) {
+  return std::make_shared<ReleaseListener>(std::move(pool));
+}
+
+}  // namespace basalt::kv
