@@ -406,11 +406,12 @@ Status Database::compact(FamilyId family, const KeyRange& range) {
 }
 
 Status Database::reclaim(FamilyId family, const KeyRange& range) {
-  release_idle();
   const rdb::Range dropped = range_of(range);
   rdb::RangeOpt whole_files(dropped.start, dropped.limit);
   BASALT_TRY(from_rocksdb(rdb::DeleteFilesInRanges(db_->GetBaseDB(), family_handle(family),
                                                    &whole_files, 1, false)));
+  // Not before: others would come meanwhile, and keep the files.
+  release_idle();
   BASALT_TRY(health_->check_not_read_only());
   const LogWrite log_write;
   return from_rocksdb(db_->GetBaseDB()->DeleteRange(rdb::WriteOptions(), family_handle(family),

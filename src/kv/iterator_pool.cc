@@ -15,6 +15,9 @@ class ReleaseListener : public rdb::EventListener {
  public:
   explicit ReleaseListener(std::shared_ptr<IteratorPool> pool) : pool_(std::move(pool)) {}
   void OnFlushCompleted(rdb::DB*, const rdb::FlushJobInfo&) override { pool_->release_idle(); }
+  void OnCompactionCompleted(rdb::DB*, const rdb::CompactionJobInfo&) override {
+    pool_->release_idle();
+  }
 
  private:
   const std::shared_ptr<IteratorPool> pool_;

@@ -47,9 +47,9 @@ struct IteratorParts {
 //             it to another point in the history; where memtables or files have come or gone it
 //             builds it anew.
 // Lifetime    An idle iterator keeps alive what it was made over, memtables and files, and in the
-//             cache the blocks it stands on. So idle ones are released when a flush has ended, and
-//             by release_idle(), which is to be called about once a second, and before the
-//             database closes.
+//             cache the blocks it stands on. So idle ones are released when a flush or a compaction
+//             has ended, and by release_idle(), which is to be called about once a second, and
+//             before the database closes.
 // Threads     Safe from any thread.
 class IteratorPool {
  public:
@@ -71,7 +71,8 @@ class IteratorPool {
   IdleSlots<IteratorParts> idle_;
 };
 
-// Releases the idle iterators of `pool` when a flush has ended, so that its memtables can go.
+// Releases the idle iterators of `pool` when a flush or a compaction has ended, so that the
+// memtables and files it has read can go: on a full device their space may be what is missing.
 std::shared_ptr<rdb::EventListener> make_release_listener(std::shared_ptr<IteratorPool> pool);
 
 }  // namespace basalt::kv

@@ -142,6 +142,17 @@ TEST_F(IteratorPoolTest, WhatAnIdleIteratorWasMadeOverGoesWhenAFlushHasEnded) {
   basalt::test::await([this] { return live_versions() == "1"; });
 }
 
+TEST_F(IteratorPoolTest, WhatAnIdleIteratorWasMadeOverGoesWhenACompactionHasEnded) {
+  put("k", "v");
+  flush_beside();
+  walk({"a", "z"});
+  // Not with Database::compact(), which releases what is idle itself.
+  rdb::CompactRangeOptions forced;
+  forced.bottommost_level_compaction = rdb::BottommostLevelCompaction::kForce;
+  ASSERT_TRUE(database_->rocksdb().GetBaseDB()->CompactRange(forced, nullptr, nullptr).ok());
+  basalt::test::await([this] { return live_versions() == "1"; });
+}
+
 TEST_F(IteratorPoolTest, FilesOfAReclaimedRangeGoThoughAnIdleIteratorWasMadeOverThem) {
   put("k", "v");
   must(database_->flush());

@@ -26,6 +26,7 @@ import random
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in ("tools", "tests")]
@@ -67,8 +68,8 @@ class LoopDevice:
     def close(self) -> None:
         subprocess.run(["umount", str(self.mount)], check=False, capture_output=True)
 
-    def take(self, name: str, size: int | None = None) -> None:
-        """Makes a file of `size` bytes; without, one that takes what is left."""
+    def take(self, name: str, size: int | None = None) -> int:
+        """Makes a file of `size` bytes; without, one that takes what is left. Its size."""
         chunk = os.urandom(1 << 16)
         written = 0
         try:
@@ -79,6 +80,7 @@ class LoopDevice:
         except OSError:
             if size is not None:
                 raise
+        return written
 
     def give(self, *names: str) -> None:
         """Removes files."""
@@ -103,6 +105,7 @@ class FullDevice:
         self._server = work.server(
             "data", options=(*OPTIONS, f"--rocksdb-datadir={device.mount}/#rocksdb"))
         self._bench = Bench(work, self._server, clients=8)
+        self._taken: list[str] = []
         self.problems: list[str] = []
 
     def prepare(self) -> None:
@@ -153,8 +156,8 @@ class FullDevice:
         self._server.query("SET GLOBAL rocksdb_reserved_disk_space = 1024")
         # What the engine itself removes comes back to it, and its log has space in advance.
         threading.Thread(target=self._fill, daemon=True).start()
-        for number in range(100):
-            self._device.take(f"last{number}")
+        for _ in range(100):
+            self._take_what_is_left()
             if self._bench.wait_for_state(("read-only",), 1):
                 break
             # The log may have room, and rows are refused before they need more: a flush does.
@@ -162,6 +165,22 @@ class FullDevice:
                 self._server.query("SET GLOBAL rocksdb_force_flush_memtable_now = ON")
         self.expect(self._bench.state() == "read-only", "not read-only")
         self.problems += self._bench.check_read_only((_NO_SPACE, "#rocksdb/"))
+        # Files that the engine had replaced go when nobody reads them any more. With their space it
+        # could rightly be resumed.
+        for _ in range(20):
+            time.sleep(1.5)
+            if self._take_what_is_left() == 0:
+                return
+        self.expect(False, "the read-only engine gives space back for ever")
+
+    def _take_what_is_left(self) -> int:
+        """Takes all space that is free, in bytes."""
+        self._taken.append(f"last{len(self._taken)}")
+        return self._device.take(self._taken[-1])
+
+    def _give_what_was_taken(self) -> None:
+        self._device.give(*self._taken)
+        self._taken.clear()
 
     def resume(self) -> None:
         try:
@@ -169,7 +188,7 @@ class FullDevice:
             self.expect(False, "resumed on a full device")
         except pymysql.err.Error as error:
             self.expect(_NO_SPACE in str(error), f"rocksdb_resume: {error}")
-        self._device.give(*(f"last{number}" for number in range(100)))
+        self._give_what_was_taken()
         self.problems += self._bench.resume()
         self.expect(self._bench.wait_for_commits(50, 120), "the load does not go on after a resume")
 
@@ -187,7 +206,7 @@ class FullDevice:
             self.expect(bool(lines) and _NO_SPACE in lines[0] and "#rocksdb" in lines[0],
                         f"start on a full device: {lines}")
         self._server.options = options
-        self._device.give(*(f"last{number}" for number in range(100)))
+        self._give_what_was_taken()
         self.start_and_check()
 
     def start_read_only(self) -> None:
