@@ -10,6 +10,7 @@
 #include <memory>
 #include <utility>
 
+#include "kv/adaptive_compression.h"
 #include "kv/block_cache.h"
 #include "kv/tree_memtable.h"
 
@@ -132,6 +133,7 @@ rdb::ColumnFamilyOptions make_table_family_options(const DatabaseOptions& option
   family.bottommost_compression_opts.zstd_max_train_bytes = 400 * 1024;
   family.bottommost_compression_opts.use_zstd_dict_trainer = false;
   family.bottommost_compression_opts.max_dict_buffer_bytes = 4 * kMiB;
+  family.compression_manager = make_adaptive_compression_manager();
 
   // Files in which most of a window of keys is deleted are compacted early, so that scans do not
   // wade through tombstones. Half is not most: where each change of an entry is a removal and an

@@ -1,11 +1,14 @@
 #include "kv/rocksdb_options.h"
 
+#include <rocksdb/advanced_compression.h>
+
 #include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/test_support.h"
+#include "kv/adaptive_compression.h"
 
 // Goal: what our options promise about RocksDB's behaviour, where no other test would notice.
 namespace basalt::kv {
@@ -19,6 +22,14 @@ TEST(RocksDbOptions, EveryFamilySlowsWritersBeforeItStopsThem) {
   EXPECT_GT(tables.max_write_buffer_number, 3);
   const auto system = make_system_family_options(options);
   EXPECT_GT(system.max_write_buffer_number, 3);
+}
+
+// Digits and letters at random would take ZSTD three times as long.
+TEST(RocksDbOptions, TablesAreCompressedAdaptively) {
+  const auto tables = make_table_family_options(with_machine_defaults({}), nullptr,
+                                                std::make_shared<KeyPartsSlot>());
+  ASSERT_NE(tables.compression_manager, nullptr);
+  EXPECT_STREQ(tables.compression_manager->Name(), make_adaptive_compression_manager()->Name());
 }
 
 // A file's blocks and the hashes of its keys are in memory while a compaction writes it.

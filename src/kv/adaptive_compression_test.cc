@@ -1,0 +1,199 @@
+#include "kv/adaptive_compression.h"
+
+#include <rocksdb/advanced_compression.h>
+
+#include <cstddef>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/test_support.h"
+#include "kv/test_blocks.h"
+
+// Goal: blocks are compressed in the way that is worth while for them, and RocksDB reads them all.
+namespace basalt::kv {
+namespace {
+
+using test::digits;
+using test::noise;
+using test::text;
+
+template <typename Make>
+std::vector<std::string> blocks_of(Make make, std::size_t count) {
+  std::mt19937 random(20261123);
+  std::vector<std::string> blocks;
+  for (std::size_t i = 0; i < count; ++i) blocks.push_back(make(random));
+  return blocks;
+}
+
+rdb::CompressionOptions level_one() {
+  rdb::CompressionOptions options;
+  options.level = 1;
+  options.max_dict_bytes = 16 * 1024;
+  return options;
+}
+
+struct Stored {
+  std::string bytes;
+  rdb::CompressionType type = rdb::kNoCompression;
+  bool operator==(const Stored&) const = default;
+};
+
+// One file of blocks, as RocksDB compresses it: with a dictionary of the first and the last of
+// them, or none.
+class File {
+ public:
+  File(rdb::CompressionManager& manager, const std::vector<std::string>& blocks,
+       bool has_dictionary) {
+    const auto basic = manager.GetCompressor(level_one(), rdb::kZSTD);
+    rdb::Compressor::DictConfigArgs dictionary;
+    if (has_dictionary) {
+      rdb::Compressor::DictSamples samples;
+      for (const std::string& block : {blocks.front(), blocks.back()}) {
+        samples.sample_data += block;
+        samples.sample_lens.push_back(block.size());
+      }
+      dictionary = std::move(samples);
+    }
+    const auto compressor =
+        basic->CloneMaybeSpecialized(rdb::CacheEntryRole::kDataBlock, std::move(dictionary));
+    dictionary_ = compressor->GetSerializedDict().ToString();
+    auto area = compressor->ObtainWorkingArea();
+    for (const std::string& block : blocks) {
+      Stored stored;
+      stored.bytes.resize(block.size() * 7 / 8);
+      std::size_t bytes = stored.bytes.size();
+      EXPECT_TRUE(compressor
+                      ->CompressBlock(block, stored.bytes.data(), &bytes, &stored.type, &area)
+                      .ok());
+      stored.bytes.resize(stored.type == rdb::kNoCompression ? 0 : bytes);
+      stored_.push_back(std::move(stored));
+    }
+  }
+
+  const std::vector<Stored>& stored() const { return stored_; }
+  const std::string& dictionary() const { return dictionary_; }
+
+  std::size_t bytes() const {
+    std::size_t sum = 0;
+    for (const Stored& stored : stored_) sum += stored.bytes.size();
+    return sum;
+  }
+
+ private:
+  std::string dictionary_;
+  std::vector<Stored> stored_;
+};
+
+File adaptive(const std::vector<std::string>& blocks, bool has_dictionary = true) {
+  return {*make_adaptive_compression_manager(), blocks, has_dictionary};
+}
+
+File thorough(const std::vector<std::string>& blocks, bool has_dictionary = true) {
+  return {*rdb::GetBuiltinV2CompressionManager(), blocks, has_dictionary};
+}
+
+// How many of the blocks from `begin` on are not stored as ZSTD's level 1 stores them. Both ways
+// may give the same by chance, and do where the dictionary has the whole block.
+std::size_t accelerated(const std::vector<std::string>& blocks, std::size_t begin = 0) {
+  const File ours = adaptive(blocks);
+  const File level = thorough(blocks);
+  std::size_t count = 0;
+  for (std::size_t i = begin; i < blocks.size(); ++i) {
+    count += ours.stored()[i] == level.stored()[i] ? 0 : 1;
+  }
+  return count;
+}
+
+TEST(AdaptiveCompression, DigitsAreAccelerated) {
+  EXPECT_GT(accelerated(blocks_of(digits, 100)), 85u);
+}
+
+TEST(AdaptiveCompression, EachBlockOfATrialIsStoredAsByTheLevel) {
+  const std::vector<std::string> blocks = blocks_of(digits, 100);
+  const File ours = adaptive(blocks);
+  const File level = thorough(blocks);
+  for (const std::size_t trial : {0, 1, 2, 3, 32, 64, 96}) {
+    EXPECT_TRUE(ours.stored()[trial] == level.stored()[trial]) << trial;
+  }
+}
+
+TEST(AdaptiveCompression, DigitsBecomeHardlyLarger) {
+  const std::vector<std::string> blocks = blocks_of(digits, 100);
+  EXPECT_LT(adaptive(blocks).bytes(), thorough(blocks).bytes() * 103 / 100);
+}
+
+TEST(AdaptiveCompression, TextIsCompressedAsByTheLevel) {
+  EXPECT_EQ(accelerated(blocks_of(text, 100)), 0u);
+}
+
+TEST(AdaptiveCompression, TextThatFollowsDigitsIsCompressedAsByTheLevelSoon) {
+  std::vector<std::string> blocks = blocks_of(digits, 200);
+  for (std::string& block : blocks_of(text, 200)) blocks.push_back(std::move(block));
+  EXPECT_EQ(accelerated(blocks, 200 + 3 * 32), 0u);
+}
+
+TEST(AdaptiveCompression, DigitsThatFollowTextAreAcceleratedSoon) {
+  std::vector<std::string> blocks = blocks_of(text, 200);
+  for (std::string& block : blocks_of(digits, 200)) blocks.push_back(std::move(block));
+  EXPECT_GT(accelerated(blocks, 200 + 3 * 32), 85u);
+}
+
+TEST(AdaptiveCompression, WhatDoesNotBecomeSmallerIsStoredAsItIs) {
+  const File file = adaptive(blocks_of(noise, 40), false);
+  for (const Stored& stored : file.stored()) {
+    EXPECT_EQ(stored.type, rdb::kNoCompression);
+  }
+}
+
+TEST(AdaptiveCompression, RocksDbReadsWhatWasCompressed) {
+  for (const bool has_dictionary : {true, false}) {
+    std::vector<std::string> blocks = blocks_of(digits, 70);
+    for (std::string& block : blocks_of(text, 70)) blocks.push_back(std::move(block));
+    blocks.emplace_back("short, and short, and short, and short, and short");
+    const File file = adaptive(blocks, has_dictionary);
+    EXPECT_EQ(file.dictionary().empty(), !has_dictionary);
+    const auto plain = rdb::GetBuiltinV2CompressionManager()->GetDecompressor();
+    std::unique_ptr<rdb::Decompressor> with_dictionary;
+    if (has_dictionary) {
+      ASSERT_TRUE(plain->MaybeCloneForDict(file.dictionary(), &with_dictionary).ok());
+    }
+    rdb::Decompressor& reader = has_dictionary ? *with_dictionary : *plain;
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      const Stored& stored = file.stored()[i];
+      ASSERT_EQ(stored.type, rdb::kZSTD) << i;
+      rdb::Decompressor::Args args;
+      args.compression_type = stored.type;
+      args.compressed_data = stored.bytes;
+      ASSERT_TRUE(reader.ExtractUncompressedSize(args).ok()) << i;
+      ASSERT_EQ(args.uncompressed_size, blocks[i].size()) << i;
+      std::string block(args.uncompressed_size, '\0');
+      ASSERT_TRUE(reader.DecompressBlock(args, block.data()).ok()) << i;
+      EXPECT_EQ(block, blocks[i]) << i;
+    }
+  }
+}
+
+TEST(AdaptiveCompression, OtherLevelsAndAlgorithmsAreLeftToRocksDb) {
+  const auto manager = make_adaptive_compression_manager();
+  rdb::CompressionOptions level_three = level_one();
+  level_three.level = 3;
+  const auto name = [&](const rdb::CompressionOptions& options, rdb::CompressionType type) {
+    return std::string(manager->GetCompressor(options, type)->Name());
+  };
+  EXPECT_EQ(name(level_one(), rdb::kZSTD), "Basalt.AdaptiveZstd");
+  EXPECT_NE(name(level_three, rdb::kZSTD), "Basalt.AdaptiveZstd");
+  EXPECT_NE(name(level_one(), rdb::kLZ4Compression), "Basalt.AdaptiveZstd");
+  EXPECT_EQ(manager->GetCompressor(level_one(), rdb::kNoCompression), nullptr);
+}
+
+// Files say by this name which compressions they need.
+TEST(AdaptiveCompression, FilesNeedNothingButRocksDbsOwnCompressions) {
+  EXPECT_STREQ(make_adaptive_compression_manager()->CompatibilityName(),
+               rdb::GetBuiltinV2CompressionManager()->CompatibilityName());
+}
+
+}  // namespace
+}  // namespace basalt::kv
