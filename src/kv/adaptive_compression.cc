@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <limits>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -19,10 +20,10 @@ namespace {
 constexpr int kLevel = 1;
 // A match is looked for at every third position.
 constexpr int kAcceleration = 3;
-// Of so many blocks one is compressed in both ways, and of those a file begins with, each.
+// Of so many blocks one is stored in both ways, and of those a file begins with, each.
 constexpr std::uint32_t kTrialInterval = 32;
 constexpr std::uint32_t kFirstTrials = 4;
-// By which part of themselves accelerated blocks may be larger.
+// By which part of themselves blocks may be larger for being stored in the cheap way.
 constexpr std::uint64_t kGrowthDivisor = 40;
 
 struct ContextDeleter {
@@ -50,6 +51,64 @@ Context make_accelerated_context(rdb::Slice dictionary) {
   return context;
 }
 
+// The cheap way beside ZSTD's level 1.
+class AcceleratedZstd {
+ public:
+  static constexpr const char* kCompressorName = "Basalt.AdaptiveZstd";
+
+  explicit AcceleratedZstd(rdb::Slice dictionary)
+      : context_(make_accelerated_context(dictionary)) {}
+
+  bool is_available() const { return context_ != nullptr; }
+
+  // The arguments and what is left in them are those of Compressor::CompressBlock(). The format is
+  // that of RocksDB's blocks of ZSTD: the length of the block as a varint of 32 bits, and ZSTD's
+  // frame.
+  void compress(rdb::Slice block, char* output, std::size_t* output_bytes,
+                rdb::CompressionType* type) {
+    constexpr std::size_t kLongestVarint = 5;
+    *type = rdb::kNoCompression;
+    if (block.size() > std::numeric_limits<std::uint32_t>::max() ||
+        *output_bytes <= kLongestVarint) {
+      *output_bytes = 0;
+      return;
+    }
+    char* frame = output;
+    auto length = static_cast<std::uint32_t>(block.size());
+    for (; length >= 0x80; length >>= 7) *frame++ = static_cast<char>(length | 0x80);
+    *frame++ = static_cast<char>(length);
+    const auto header = static_cast<std::size_t>(frame - output);
+    const std::size_t frame_bytes =
+        ZSTD_compress2(context_.get(), frame, *output_bytes - header, block.data(), block.size());
+    if (ZSTD_isError(frame_bytes) != 0) {
+      // It does not become small enough: one byte tells that it was tried.
+      *output_bytes = 1;
+      return;
+    }
+    *output_bytes = header + frame_bytes;
+    *type = rdb::kZSTD;
+  }
+
+ private:
+  Context context_;
+};
+
+// The cheap way beside LZ4, which has no entropy codes: where nothing repeats it saves nothing.
+class Uncompressed {
+ public:
+  static constexpr const char* kCompressorName = "Basalt.AdaptiveLz4";
+
+  explicit Uncompressed(rdb::Slice /*dictionary*/) {}
+
+  static bool is_available() { return true; }
+
+  static void compress(rdb::Slice /*block*/, char* /*output*/, std::size_t* output_bytes,
+                       rdb::CompressionType* type) {
+    *type = rdb::kNoCompression;
+    *output_bytes = 0;
+  }
+};
+
 // Which way is worth while for one file. Each trial weighs half as much as the next.
 class Trials {
  public:
@@ -59,29 +118,30 @@ class Trials {
     return block < kFirstTrials || block % kTrialInterval == 0;
   }
 
-  bool accelerated_is_worth_while() const {
-    return accelerated_bytes_ <= thorough_bytes_ + thorough_bytes_ / kGrowthDivisor;
+  bool cheap_is_worth_while() const {
+    return cheap_bytes_ <= thorough_bytes_ + thorough_bytes_ / kGrowthDivisor;
   }
 
-  void note(std::size_t thorough_bytes, std::size_t accelerated_bytes) {
+  void note(std::size_t thorough_bytes, std::size_t cheap_bytes) {
     thorough_bytes_ = thorough_bytes_ / 2 + thorough_bytes;
-    accelerated_bytes_ = accelerated_bytes_ / 2 + accelerated_bytes;
+    cheap_bytes_ = cheap_bytes_ / 2 + cheap_bytes;
   }
 
  private:
   std::uint32_t blocks_ = 0;
   std::uint64_t thorough_bytes_ = 0;
-  std::uint64_t accelerated_bytes_ = 0;
+  std::uint64_t cheap_bytes_ = 0;
 };
 
 // Wraps RocksDB's compressor for data blocks, which is the thorough way. Contexts are kept here,
 // one of each way for a file, not in working areas: RocksDB 11.8 obtains none for a compressor that
 // it made of samples, and would make and free a context for each block.
+template <typename CheapWay>
 class AdaptiveCompressor final : public rdb::CompressorWrapper {
  public:
   using CompressorWrapper::CompressorWrapper;
 
-  const char* Name() const override { return "Basalt.AdaptiveZstd"; }
+  const char* Name() const override { return CheapWay::kCompressorName; }
 
   std::unique_ptr<Compressor> Clone() const override {
     return std::make_unique<AdaptiveCompressor>(wrapped_->Clone());
@@ -100,14 +160,13 @@ class AdaptiveCompressor final : public rdb::CompressorWrapper {
   rdb::Status CompressBlock(rdb::Slice block, char* output, std::size_t* output_bytes,
                             rdb::CompressionType* type, ManagedWorkingArea*) override {
     const std::lock_guard lock(mutex_);
-    if (!is_prepared_) {
+    if (!cheap_) {
       thorough_ = wrapped_->ObtainWorkingArea();
-      accelerated_ = make_accelerated_context(wrapped_->GetSerializedDict());
-      is_prepared_ = true;
+      cheap_.emplace(wrapped_->GetSerializedDict());
     }
-    const bool is_trial = trials_.begin_block() && accelerated_ != nullptr;
-    if (!is_trial && accelerated_ != nullptr && trials_.accelerated_is_worth_while()) {
-      compress_accelerated(block, output, output_bytes, type);
+    const bool is_trial = trials_.begin_block() && cheap_->is_available();
+    if (!is_trial && cheap_->is_available() && trials_.cheap_is_worth_while()) {
+      cheap_->compress(block, output, output_bytes, type);
       return rdb::Status::OK();
     }
     std::size_t trial_bytes = *output_bytes;
@@ -115,7 +174,7 @@ class AdaptiveCompressor final : public rdb::CompressorWrapper {
     if (is_trial && status.ok()) {
       trial_output_.resize(trial_bytes);
       rdb::CompressionType trial_type = rdb::kNoCompression;
-      compress_accelerated(block, trial_output_.data(), &trial_bytes, &trial_type);
+      cheap_->compress(block, trial_output_.data(), &trial_bytes, &trial_type);
       trials_.note(stored_bytes(block, *type, *output_bytes),
                    stored_bytes(block, trial_type, trial_bytes));
     }
@@ -127,39 +186,11 @@ class AdaptiveCompressor final : public rdb::CompressorWrapper {
     return type == rdb::kNoCompression ? block.size() : bytes;
   }
 
-  // The arguments and what is left in them are those of CompressBlock(). The format is that of
-  // RocksDB's blocks of ZSTD: the length of the block as a varint of 32 bits, and ZSTD's frame.
-  void compress_accelerated(rdb::Slice block, char* output, std::size_t* output_bytes,
-                            rdb::CompressionType* type) {
-    constexpr std::size_t kLongestVarint = 5;
-    *type = rdb::kNoCompression;
-    if (block.size() > std::numeric_limits<std::uint32_t>::max() ||
-        *output_bytes <= kLongestVarint) {
-      *output_bytes = 0;
-      return;
-    }
-    char* frame = output;
-    auto length = static_cast<std::uint32_t>(block.size());
-    for (; length >= 0x80; length >>= 7) *frame++ = static_cast<char>(length | 0x80);
-    *frame++ = static_cast<char>(length);
-    const auto header = static_cast<std::size_t>(frame - output);
-    const std::size_t frame_bytes = ZSTD_compress2(
-        accelerated_.get(), frame, *output_bytes - header, block.data(), block.size());
-    if (ZSTD_isError(frame_bytes) != 0) {
-      // It does not become small enough: one byte tells that it was tried.
-      *output_bytes = 1;
-      return;
-    }
-    *output_bytes = header + frame_bytes;
-    *type = rdb::kZSTD;
-  }
-
   // One thread writes a file, but RocksDB promises that a compressor may have several.
   std::mutex mutex_;
-  bool is_prepared_ = false;
   ManagedWorkingArea thorough_;
-  // Null: all blocks are compressed thoroughly.
-  Context accelerated_;
+  // Made with the first block. Where it is not available, all blocks are stored thoroughly.
+  std::optional<CheapWay> cheap_;
   Trials trials_;
   std::vector<char> trial_output_;
 };
@@ -185,11 +216,15 @@ class AdaptiveCompressionManager final : public rdb::CompressionManagerWrapper {
  private:
   static std::unique_ptr<rdb::Compressor> adapted(const rdb::CompressionOptions& options,
                                                   std::unique_ptr<rdb::Compressor> compressor) {
-    if (compressor == nullptr || compressor->GetPreferredCompressionType() != rdb::kZSTD ||
-        options.level != kLevel || options.checksum) {
-      return compressor;
+    if (compressor == nullptr) return compressor;
+    const rdb::CompressionType preferred = compressor->GetPreferredCompressionType();
+    if (preferred == rdb::kZSTD && options.level == kLevel && !options.checksum) {
+      return std::make_unique<AdaptiveCompressor<AcceleratedZstd>>(std::move(compressor));
     }
-    return std::make_unique<AdaptiveCompressor>(std::move(compressor));
+    if (preferred == rdb::kLZ4Compression) {
+      return std::make_unique<AdaptiveCompressor<Uncompressed>>(std::move(compressor));
+    }
+    return compressor;
   }
 };
 

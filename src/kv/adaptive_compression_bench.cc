@@ -12,13 +12,15 @@
 #include "kv/adaptive_compression.h"
 #include "kv/test_blocks.h"
 
-// A block of 8 KB compressed with a dictionary of 16 KB: adaptively, by RocksDB, and by RocksDB as
-// its files are written, where no context of ZSTD's is kept from block to block.
+// A block of 8 KB compressed by ZSTD with a dictionary of 16 KB, and by LZ4: adaptively, by
+// RocksDB, and by RocksDB with no context that is kept from block to block, as its files with
+// dictionaries are written.
 namespace basalt::kv {
 namespace {
 
 enum Way : std::int64_t { kAdaptive, kRocksDb, kRocksDbWithoutContext };
 enum Kind : std::int64_t { kDigits, kText, kNoise };
+enum Algorithm : std::int64_t { kZstd, kLz4 };
 
 std::string make_block(std::int64_t kind, std::mt19937& random) {
   switch (kind) {
@@ -37,18 +39,23 @@ void compress_block(benchmark::State& state) {
   for (int i = 0; i < 256; ++i) blocks.push_back(make_block(state.range(1), random));
 
   rdb::CompressionOptions options;
-  options.level = 1;
-  options.max_dict_bytes = 16 * 1024;
-  rdb::Compressor::DictSamples samples;
-  for (int i = 0; i < 2; ++i) {
-    samples.sample_data += make_block(state.range(1), random);
-    samples.sample_lens.push_back(test::kBlock);
+  const bool is_zstd = state.range(2) == kZstd;
+  rdb::Compressor::DictConfigArgs dictionary;
+  if (is_zstd) {
+    options.level = 1;
+    options.max_dict_bytes = 16 * 1024;
+    rdb::Compressor::DictSamples samples;
+    for (int i = 0; i < 2; ++i) {
+      samples.sample_data += make_block(state.range(1), random);
+      samples.sample_lens.push_back(test::kBlock);
+    }
+    dictionary = std::move(samples);
   }
   const auto manager = state.range(0) == kAdaptive ? make_adaptive_compression_manager()
                                                    : rdb::GetBuiltinV2CompressionManager();
-  const auto compressor = manager->GetCompressor(options, rdb::kZSTD)
-                              ->CloneMaybeSpecialized(rdb::CacheEntryRole::kDataBlock,
-                                                      std::move(samples));
+  const auto compressor =
+      manager->GetCompressor(options, is_zstd ? rdb::kZSTD : rdb::kLZ4Compression)
+          ->CloneMaybeSpecialized(rdb::CacheEntryRole::kDataBlock, std::move(dictionary));
   rdb::Compressor::ManagedWorkingArea area;
   if (state.range(0) == kRocksDb) area = compressor->ObtainWorkingArea();
 
@@ -69,8 +76,10 @@ void compress_block(benchmark::State& state) {
       benchmark::Counter(static_cast<double>(stored_bytes), benchmark::Counter::kAvgIterations);
 }
 BENCHMARK(compress_block)
-    ->ArgNames({"way", "data"})
-    ->ArgsProduct({{kAdaptive, kRocksDb, kRocksDbWithoutContext}, {kDigits, kText, kNoise}});
+    ->ArgNames({"way", "data", "algorithm"})
+    ->ArgsProduct({{kAdaptive, kRocksDb, kRocksDbWithoutContext},
+                   {kDigits, kText, kNoise},
+                   {kZstd, kLz4}});
 
 }  // namespace
 }  // namespace basalt::kv
