@@ -284,6 +284,7 @@ Iterator Database::new_iterator(FamilyId family, const ReadView& view, const Key
   }
   IteratorParts parts;
   parts.kind = kind;
+  parts.round = iterators_->round();
   parts.bounds = std::make_unique<IteratorBounds>(range);
   parts.iterator.reset(db_->GetBaseDB()->NewIterator(make_read_options(view, parts.bounds.get()),
                                                      family_handle(family)));

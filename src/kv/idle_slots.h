@@ -23,13 +23,14 @@ class IdleSlots {
   // What the thread has put last; null if it is not there any more.
   T* take() { return slot_of_thread().exchange(nullptr, std::memory_order_acquire); }
   // Returns what was in the slot, for the caller to release; it may be null.
-  T* put(T* object) { return slot_of_thread().exchange(object, std::memory_order_acq_rel); }
-  // Takes what is in all slots, and calls `release` with each.
+  T* put(T* object) { return slot_of_thread().exchange(object); }
+  // Takes what is in all slots, and calls `release` with each. Who puts something meanwhile that is
+  // not taken sees what was written with sequential consistency before this call.
   template <typename Release>
   void take_all(const Release& release) {
     for (Slot& slot : slots_) {
       // A look first: most slots have never had one.
-      if (slot.idle.load(std::memory_order_relaxed) == nullptr) continue;
+      if (slot.idle.load() == nullptr) continue;
       T* const object = slot.idle.exchange(nullptr, std::memory_order_acquire);
       if (object != nullptr) release(object);
     }

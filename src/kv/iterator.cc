@@ -91,10 +91,10 @@ void Iterator::next() {
 }
 
 void Iterator::previous() {
-  // Where the shown entry is.
+  // Where the shown entry is; nowhere if its block cannot be read any more.
   if (is_ahead_) parts_.iterator->Seek(slice_of(key_));
   begin_run();
-  parts_.iterator->Prev();
+  if (parts_.iterator->Valid()) parts_.iterator->Prev();
   note_entry();
 }
 

@@ -37,16 +37,21 @@ std::unique_ptr<IteratorParts> IteratorPool::take(const IteratorKind& kind,
   std::unique_ptr<IteratorParts> parts(idle_.take());
   if (parts == nullptr || parts->kind != kind) return nullptr;
   parts->bounds->set(range);
+  parts->round = round();
   if (!parts->iterator->Refresh(snapshot).ok()) return nullptr;
   return parts;
 }
 
 void IteratorPool::give_back(std::unique_ptr<IteratorParts> parts) {
-  if (!parts->iterator->status().ok()) return;
+  const std::uint64_t round_of_parts = parts->round;
+  if (round_of_parts != round() || !parts->iterator->status().ok()) return;
   const std::unique_ptr<IteratorParts> other(idle_.put(parts.release()));
+  // Who has ended the round meanwhile has perhaps found the slot empty.
+  if (round_of_parts != round()) delete idle_.take();
 }
 
 void IteratorPool::release_idle() {
+  round_.fetch_add(1);
   idle_.take_all([](IteratorParts* idle) { delete idle; });
 }
 

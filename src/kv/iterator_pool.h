@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -33,6 +34,8 @@ struct IteratorParts {
   IteratorParts& operator=(IteratorParts&&) noexcept;
 
   IteratorKind kind;
+  // As IteratorPool::round() was before the iterator was made, or moved to another snapshot.
+  std::uint64_t round = 0;
   std::unique_ptr<EntriesAhead> ahead;
   std::unique_ptr<rdb::Iterator> iterator;
   std::unique_ptr<IteratorBounds> bounds;
@@ -49,7 +52,7 @@ struct IteratorParts {
 // Lifetime    An idle iterator keeps alive what it was made over, memtables and files, and in the
 //             cache the blocks it stands on. So idle ones are released when a flush or a compaction
 //             has ended, and by release_idle(), which is to be called about once a second, and
-//             before the database closes.
+//             before the database closes; one that is in use then goes when it is given back.
 // Threads     Safe from any thread.
 class IteratorPool {
  public:
@@ -62,12 +65,16 @@ class IteratorPool {
   // which are set; null if there are none of that kind. It is nowhere until it seeks.
   std::unique_ptr<IteratorParts> take(const IteratorKind& kind, const rdb::Snapshot* snapshot,
                                       const KeyRange& range);
-  // Of an iterator both of whose bounds are set. One with an error is released.
+  // Of an iterator both of whose bounds are set. One with an error is released, and one of an
+  // earlier round.
   void give_back(std::unique_ptr<IteratorParts> parts);
-  // Releases those that are in no use.
+  // Releases those that are in no use, and ends the round.
   void release_idle();
+  // The number of the round, for IteratorParts::round.
+  std::uint64_t round() const { return round_.load(); }
 
  private:
+  std::atomic<std::uint64_t> round_{0};
   IdleSlots<IteratorParts> idle_;
 };
 

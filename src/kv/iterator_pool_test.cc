@@ -39,6 +39,7 @@ class IteratorPoolTest : public testing::Test {
   std::unique_ptr<IteratorParts> new_parts(const IteratorKind& kind = kKind) {
     auto parts = std::make_unique<IteratorParts>();
     parts->kind = kind;
+    parts->round = pool_.round();
     parts->bounds = std::make_unique<IteratorBounds>(KeyRange{"a", "z"});
     parts->iterator.reset(database_->rocksdb().GetBaseDB()->NewIterator(
         make_read_options({nullptr, true, kind.skipped_max}, parts->bounds.get()),
@@ -151,6 +152,19 @@ TEST_F(IteratorPoolTest, WhatAnIdleIteratorWasMadeOverGoesWhenACompactionHasEnde
   forced.bottommost_level_compaction = rdb::BottommostLevelCompaction::kForce;
   ASSERT_TRUE(database_->rocksdb().GetBaseDB()->CompactRange(forced, nullptr, nullptr).ok());
   basalt::test::await([this] { return live_versions() == "1"; });
+}
+
+TEST_F(IteratorPoolTest, WhatAnIteratorWasMadeOverGoesWithItIfAFlushEndedWhileItWasUsed) {
+  put("k", "v");
+  walk({"a", "z"});
+  {
+    const Iterator in_use = database_->new_iterator(kDefaultFamily, {}, {"a", "z"});
+    // Ends the round, at the latest when it is seen here.
+    flush_beside();
+    database_->release_idle();
+    EXPECT_EQ(live_versions(), "2");
+  }
+  EXPECT_EQ(live_versions(), "1");
 }
 
 TEST_F(IteratorPoolTest, FilesOfAReclaimedRangeGoThoughAnIdleIteratorWasMadeOverThem) {

@@ -180,6 +180,9 @@ TEST_F(IteratorTest, TheBlocksOfAShortRangeAreReadWithOneRequestIfItsSizeIsKnown
   EXPECT_GE(reads_of({}, {"c1100", "c1120"}), 3);
   EXPECT_EQ(reads_of({.expected_bytes = 20'000}, {"c1300", "c1320"}), 1);
   EXPECT_EQ(reads_of({.expected_bytes = 20'000}, {"c1300", "c1320"}), 0) << "it is in the cache";
+  // By the same iterator, which has read ahead elsewhere.
+  EXPECT_EQ(reads_of({.expected_bytes = 20'000}, {"c1200", "c1220"}), 1) << "it lies before";
+  EXPECT_EQ(reads_of({.expected_bytes = 20'000}, {"c1250", "c1270"}), 1) << "it lies behind";
 }
 
 TEST_F(IteratorTest, ALongWalkThatTurnsNowAndThenSeesWhatTheMapHas) {

@@ -60,10 +60,11 @@ void Worker::run() {
     woken_ = false;
     if (stopping_) break;
     guard.unlock();
+    // Before what may have to wait.
+    database_.release_idle();
     run_tasks();
     // Space may come back while nobody writes, and others use the device, too.
     database_.health().measure_space();
-    database_.release_idle();
     sync_log();
     reclaim_dropped();
     guard.lock();
