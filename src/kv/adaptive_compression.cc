@@ -23,6 +23,9 @@ constexpr int kAcceleration = 3;
 // Of so many blocks one is stored in both ways, and of those a file begins with, each.
 constexpr std::uint32_t kTrialInterval = 32;
 constexpr std::uint32_t kFirstTrials = 4;
+// Blocks are cut between entries: one that holds a large value may be of any size. A trial of it
+// would take as much memory again, and outvote many others.
+constexpr std::size_t kTrialBytesMax = 256 * 1024;
 // By which part of themselves blocks may be larger for being stored in the cheap way.
 constexpr std::uint64_t kGrowthDivisor = 40;
 
@@ -112,14 +115,15 @@ class Uncompressed {
 // Which way is worth while for one file. Each trial weighs half as much as the next.
 class Trials {
  public:
-  // Whether the block that begins here is a trial.
-  bool begin_block() {
+  // Whether a block of so many bytes, which begins here, is a trial.
+  bool begin_block(std::size_t bytes) {
+    if (bytes > kTrialBytesMax) return false;
     const std::uint32_t block = blocks_++;
     return block < kFirstTrials || block % kTrialInterval == 0;
   }
 
   bool cheap_is_worth_while() const {
-    return cheap_bytes_ <= thorough_bytes_ + thorough_bytes_ / kGrowthDivisor;
+    return blocks_ != 0 && cheap_bytes_ <= thorough_bytes_ + thorough_bytes_ / kGrowthDivisor;
   }
 
   void note(std::size_t thorough_bytes, std::size_t cheap_bytes) {
@@ -128,7 +132,7 @@ class Trials {
   }
 
  private:
-  std::uint32_t blocks_ = 0;
+  std::uint32_t blocks_ = 0;  // that are not too large for trials
   std::uint64_t thorough_bytes_ = 0;
   std::uint64_t cheap_bytes_ = 0;
 };
@@ -164,7 +168,7 @@ class AdaptiveCompressor final : public rdb::CompressorWrapper {
       thorough_ = wrapped_->ObtainWorkingArea();
       cheap_.emplace(wrapped_->GetSerializedDict());
     }
-    const bool is_trial = trials_.begin_block() && cheap_->is_available();
+    const bool is_trial = trials_.begin_block(block.size()) && cheap_->is_available();
     if (!is_trial && cheap_->is_available() && trials_.cheap_is_worth_while()) {
       cheap_->compress(block, output, output_bytes, type);
       return rdb::Status::OK();

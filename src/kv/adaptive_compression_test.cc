@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "base/test_support.h"
+#include "kv/key_parts.h"
+#include "kv/rocksdb_options.h"
 #include "kv/test_blocks.h"
 
 // Goal: blocks are stored in the way that is worth while for them, and RocksDB reads them all.
@@ -35,6 +37,13 @@ rdb::CompressionOptions level_one() {
   return options;
 }
 
+// As tables have it.
+rdb::CompressionOptions of_lowest_level() {
+  return make_table_family_options(with_machine_defaults({}), nullptr,
+                                   std::make_shared<KeyPartsSlot>())
+      .bottommost_compression_opts;
+}
+
 struct Stored {
   // Empty if the block is stored as it is.
   std::string bytes;
@@ -44,22 +53,22 @@ struct Stored {
   bool operator==(const Stored&) const = default;
 };
 
-// One file of blocks, as RocksDB compresses it: with a dictionary of the first and the last of
-// them, or none.
+// One file of blocks, as RocksDB compresses it.
 class File {
  public:
+  // With a dictionary of some of the blocks, or none.
   File(rdb::CompressionManager& manager, rdb::CompressionType type,
-       const std::vector<std::string>& blocks, bool has_dictionary) {
-    const auto basic =
-        manager.GetCompressor(type == rdb::kZSTD ? level_one() : rdb::CompressionOptions(), type);
+       const rdb::CompressionOptions& options, const std::vector<std::string>& blocks,
+       const std::vector<std::string>& samples) {
+    const auto basic = manager.GetCompressor(options, type);
     rdb::Compressor::DictConfigArgs dictionary;
-    if (has_dictionary) {
-      rdb::Compressor::DictSamples samples;
-      for (const std::string& block : {blocks.front(), blocks.back()}) {
-        samples.sample_data += block;
-        samples.sample_lens.push_back(block.size());
+    if (!samples.empty()) {
+      rdb::Compressor::DictSamples joined;
+      for (const std::string& block : samples) {
+        joined.sample_data += block;
+        joined.sample_lens.push_back(block.size());
       }
-      dictionary = std::move(samples);
+      dictionary = std::move(joined);
     }
     const auto compressor =
         basic->CloneMaybeSpecialized(rdb::CacheEntryRole::kDataBlock, std::move(dictionary));
@@ -90,20 +99,28 @@ class File {
   std::size_t bytes_ = 0;
 };
 
-File adaptive(const std::vector<std::string>& blocks, bool has_dictionary = true) {
-  return {*make_adaptive_compression_manager(), rdb::kZSTD, blocks, has_dictionary};
+// With a dictionary of the first and the last of them, or none.
+File by_zstd(rdb::CompressionManager& manager, const std::vector<std::string>& blocks,
+             bool has_dictionary = true) {
+  std::vector<std::string> samples;
+  if (has_dictionary) samples = {blocks.front(), blocks.back()};
+  return {manager, rdb::kZSTD, level_one(), blocks, samples};
 }
 
-File thorough(const std::vector<std::string>& blocks, bool has_dictionary = true) {
-  return {*rdb::GetBuiltinV2CompressionManager(), rdb::kZSTD, blocks, has_dictionary};
+File adaptive(const std::vector<std::string>& blocks, bool has_dictionary = true) {
+  return by_zstd(*make_adaptive_compression_manager(), blocks, has_dictionary);
+}
+
+File thorough(const std::vector<std::string>& blocks) {
+  return by_zstd(*rdb::GetBuiltinV2CompressionManager(), blocks);
 }
 
 File adaptive_lz4(const std::vector<std::string>& blocks) {
-  return {*make_adaptive_compression_manager(), rdb::kLZ4Compression, blocks, false};
+  return {*make_adaptive_compression_manager(), rdb::kLZ4Compression, {}, blocks, {}};
 }
 
 File thorough_lz4(const std::vector<std::string>& blocks) {
-  return {*rdb::GetBuiltinV2CompressionManager(), rdb::kLZ4Compression, blocks, false};
+  return {*rdb::GetBuiltinV2CompressionManager(), rdb::kLZ4Compression, {}, blocks, {}};
 }
 
 // How many of the blocks from `begin` on are not stored as ZSTD's level 1 stores them. Both ways
@@ -195,7 +212,8 @@ TEST(AdaptiveCompression, DigitsWithTextAmongThemBecomeHardlyLargerThanByLz4) {
 }
 
 void expect_readable(const File& file, const std::vector<std::string>& blocks) {
-  const auto plain = rdb::GetBuiltinV2CompressionManager()->GetDecompressor();
+  // As files of the lowest level are read.
+  const auto plain = rdb::GetBuiltinV2CompressionManager()->GetDecompressorOptimizeFor(rdb::kZSTD);
   std::unique_ptr<rdb::Decompressor> with_dictionary;
   if (!file.dictionary().empty()) {
     ASSERT_TRUE(plain->MaybeCloneForDict(file.dictionary(), &with_dictionary).ok());
@@ -227,6 +245,37 @@ TEST(AdaptiveCompression, RocksDbReadsWhatWasCompressed) {
     expect_readable(file, blocks);
   }
   expect_readable(adaptive_lz4(blocks), blocks);
+}
+
+TEST(AdaptiveCompression, RocksDbReadsWhatWasCompressedAmongBlocksThatDidNotBecomeSmaller) {
+  std::mt19937 random(20261125);
+  std::vector<std::string> blocks;
+  for (std::size_t i = 0; i < 300; ++i) {
+    blocks.push_back(i % 3 == 0 ? noise(random) : i % 3 == 1 ? digits(random) : text(random));
+    blocks.back().resize(1 + random() % blocks.back().size());
+  }
+  const std::vector<std::string> samples(blocks.begin(), blocks.begin() + 50);
+  const File file(*make_adaptive_compression_manager(), rdb::kZSTD, of_lowest_level(), blocks,
+                  samples);
+  EXPECT_FALSE(file.dictionary().empty());
+  expect_readable(file, blocks);
+}
+
+TEST(AdaptiveCompression, ALargeBlockIsNoTrialAndDecidesNothing) {
+  std::mt19937 random(20261125);
+  std::string large_text;
+  std::string large_noise;
+  while (large_text.size() < 300'000) {
+    large_text += text(random);
+    large_noise += noise(random);
+  }
+  // Where there were no trials, thoroughly.
+  const File alone = adaptive_lz4({large_text});
+  EXPECT_EQ(alone.stored()[0].type, rdb::kLZ4Compression);
+  expect_readable(alone, {large_text});
+  std::vector<std::string> blocks = {large_noise};
+  for (std::string& block : blocks_of(text, 10)) blocks.push_back(std::move(block));
+  EXPECT_TRUE(adaptive_lz4(blocks).stored() == thorough_lz4(blocks).stored());
 }
 
 TEST(AdaptiveCompression, OtherLevelsAndAlgorithmsAreLeftToRocksDb) {
