@@ -1,6 +1,7 @@
 #include "engine/engine.h"
 
 #include <algorithm>
+#include <thread>
 #include <vector>
 
 #include "base/log.h"
@@ -12,6 +13,9 @@ namespace {
 // Enough for a million of small entries; of a small machine a part that it can spare.
 constexpr std::uint64_t kSortBytesMax = std::uint64_t{64} << 20;
 constexpr std::uint64_t kSortMemoryShare = 16;
+// Building indexes leaves half of the cores to queries, but for the smallest machines.
+constexpr std::size_t kBuildThreadsMin = 2;
+constexpr std::size_t kBuildThreadsMax = 4;
 
 // The positions of the indexes that `altered` has more than `table`.
 std::vector<std::size_t> new_indexes(const catalog::TableDefinition& table,
@@ -189,9 +193,11 @@ Result<std::uint64_t> Engine::build_indexes(const catalog::TablePointer& altered
   }
   const table::Table target(altered, layout, std::move(state));
   const std::vector<std::size_t> indexes = new_indexes(*definition, *altered);
-  const std::uint64_t memory =
-      std::min(kSortBytesMax, kv::available_memory_bytes() / kSortMemoryShare);
-  return table::IndexBuilder(*database_, target, indexes, interruption, memory).run();
+  const table::IndexBuilder::Resources resources = {
+      .memory_bytes = std::min(kSortBytesMax, kv::available_memory_bytes() / kSortMemoryShare),
+      .threads = std::clamp<std::size_t>(std::thread::hardware_concurrency() / 2, kBuildThreadsMin,
+                                         kBuildThreadsMax)};
+  return table::IndexBuilder(*database_, target, indexes, interruption, resources).run();
 }
 
 Status Engine::publish_indexes(const catalog::TablePointer& altered, std::uint64_t rows) {

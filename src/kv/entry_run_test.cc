@@ -61,7 +61,7 @@ class EntryRunTest : public testing::Test {
     frozen_.clear();
     const std::unique_ptr<BuildDirectory> build =
         must(BuildDirectory::make(database_->options(), 1));
-    SortedFiles files(*database_, kDefaultFamily, build->path());
+    SortedFiles files(*database_, kDefaultFamily, build->path() + "/");
     for (std::size_t count = 1 + random_() % 200; count > 0; --count) {
       const std::string key = key_of(keys_++);
       map_[key] = random_value();

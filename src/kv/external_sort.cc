@@ -93,29 +93,74 @@ class ExternalSort::File {
   std::unique_ptr<rdb::FSRandomAccessFile> reader_;
 };
 
-// Goes through the entries of a run.
-class ExternalSort::RunReader {
+// Goes through entries in the order of their keys.
+class ExternalSort::Reader {
  public:
-  RunReader(const File& file, const Run& run, std::size_t read_bytes)
-      : file_(file), next_(run.begin), end_(run.end), read_bytes_(read_bytes) {}
+  virtual ~Reader() = default;
 
-  // False behind the last entry.
-  Result<bool> next() {
-    position_ += entry_size_;
-    entry_size_ = 0;
-    if (position_ == buffer_.size() && next_ == end_) return false;
-    BASALT_TRY(fill(kHeaderSize));
-    const std::size_t size = size_of(buffer_.data() + position_);
-    BASALT_TRY(fill(size));
-    entry_size_ = size;
-    prefix_ = prefix_of(key());
+  // Moves to the first entry, then to the next; false behind the last.
+  virtual Result<bool> next() = 0;
+  std::string_view key() const { return key_of(entry_); }
+  std::string_view value() const { return value_of(entry_); }
+
+  bool operator<(const Reader& other) const {
+    return prefix_ != other.prefix_ ? prefix_ < other.prefix_ : key() < other.key();
+  }
+
+ protected:
+  void stand_on(const char* entry, std::uint64_t prefix) {
+    entry_ = entry;
+    prefix_ = prefix;
+  }
+
+ private:
+  const char* entry_ = nullptr;
+  std::uint64_t prefix_ = 0;
+};
+
+class ExternalSort::MemoryReader final : public Reader {
+ public:
+  explicit MemoryReader(std::span<const Entry> entries) : entries_(entries) {}
+
+  Result<bool> next() override {
+    if (entries_.empty()) return false;
+    stand_on(entries_.front().bytes, entries_.front().prefix);
+    entries_ = entries_.subspan(1);
     return true;
   }
-  std::string_view key() const { return key_of(buffer_.data() + position_); }
-  std::string_view value() const { return value_of(buffer_.data() + position_); }
 
-  bool operator<(const RunReader& other) const {
-    return prefix_ != other.prefix_ ? prefix_ < other.prefix_ : key() < other.key();
+ private:
+  std::span<const Entry> entries_;  // that are still to come
+};
+
+// Of the entries of a run those in a range.
+class ExternalSort::RunReader final : public Reader {
+ public:
+  RunReader(const File& file, const Run& run, const KeyRange& range, std::size_t read_bytes)
+      : file_(file), range_(range), end_(run.end), read_bytes_(read_bytes) {
+    // The last mark that is not behind the range's beginning.
+    const auto behind = std::upper_bound(
+        run.marks.begin(), run.marks.end(), range.lower,
+        [](const std::string& lower, const Mark& mark) { return lower < mark.key; });
+    next_ = behind == run.marks.begin() ? run.begin : std::prev(behind)->offset;
+  }
+
+  Result<bool> next() override {
+    while (true) {
+      position_ += entry_size_;
+      entry_size_ = 0;
+      if (position_ == buffer_.size() && next_ == end_) return false;
+      BASALT_TRY(fill(kHeaderSize));
+      const std::size_t size = size_of(buffer_.data() + position_);
+      BASALT_TRY(fill(size));
+      entry_size_ = size;
+      const char* const entry = buffer_.data() + position_;
+      const std::string_view key = key_of(entry);
+      if (!range_.upper.empty() && key >= range_.upper) return false;
+      if (key < range_.lower) continue;
+      stand_on(entry, prefix_of(key));
+      return true;
+    }
   }
 
  private:
@@ -134,13 +179,13 @@ class ExternalSort::RunReader {
   }
 
   const File& file_;
+  const KeyRange& range_;
   std::uint64_t next_;  // of the file, behind what is in the buffer
   const std::uint64_t end_;
   const std::size_t read_bytes_;
   std::string buffer_;
   std::size_t position_ = 0;
   std::size_t entry_size_ = 0;
-  std::uint64_t prefix_ = 0;
 };
 
 ExternalSort::ExternalSort(Database& database, std::string path, std::size_t memory_bytes)
@@ -193,7 +238,7 @@ Status ExternalSort::spill() {
     file_ = std::move(file.value());
   }
   sort_entries();
-  const std::uint64_t begin = file_->size();
+  Run run{file_->size(), file_->size(), {}};
   std::string buffer;
   buffer.reserve(kWriteBytes);
   for (const Entry& entry : entries_) {
@@ -202,10 +247,14 @@ Status ExternalSort::spill() {
       BASALT_TRY(file_->append(buffer));
       buffer.clear();
     }
+    if (run.marks.empty() || run.end - run.marks.back().offset >= kSampleBytes) {
+      run.marks.push_back({std::string(key_of(entry.bytes)), run.end});
+    }
     buffer.append(entry.bytes, size);
+    run.end += size;
   }
   BASALT_TRY(file_->append(buffer));
-  runs_.push_back({begin, file_->size()});
+  runs_.push_back(std::move(run));
   entries_.clear();
   chunks_.clear();
   chunk_left_ = 0;
@@ -213,46 +262,68 @@ Status ExternalSort::spill() {
   return Status::ok();
 }
 
-Status ExternalSort::drain(const Visit& visit) {
-  if (runs_.empty()) return visit_memory(visit);
-  if (!entries_.empty()) BASALT_TRY(spill());
-  entries_.shrink_to_fit();
-  BASALT_TRY(file_->begin_reading());
-  return merge(visit);
-}
-
-Status ExternalSort::visit_memory(const Visit& visit) {
+Status ExternalSort::finish() {
+  if (!runs_.empty()) {
+    if (!entries_.empty()) BASALT_TRY(spill());
+    entries_.shrink_to_fit();
+    for (const Run& run : runs_) {
+      for (const Mark& mark : run.marks) samples_.push_back(mark.key);
+    }
+    return file_->begin_reading();
+  }
   sort_entries();
+  std::size_t bytes = 0;
   for (const Entry& entry : entries_) {
-    BASALT_TRY(visit(key_of(entry.bytes), value_of(entry.bytes)));
+    if (bytes >= kSampleBytes || samples_.empty()) {
+      samples_.emplace_back(key_of(entry.bytes));
+      bytes = 0;
+    }
+    bytes += size_of(entry.bytes);
   }
   return Status::ok();
 }
 
-Status ExternalSort::merge(const Visit& visit) {
-  const std::size_t read_bytes =
-      std::clamp(memory_bytes_ / runs_.size(), kReadBytesMin, kReadBytesMax);
-  std::vector<std::unique_ptr<RunReader>> readers;
+void ExternalSort::add_readers(const KeyRange& range, std::size_t read_bytes,
+                               std::vector<std::unique_ptr<Reader>>& readers) const {
   for (const Run& run : runs_) {
-    auto reader = std::make_unique<RunReader>(*file_, run, read_bytes);
+    readers.push_back(std::make_unique<RunReader>(*file_, run, range, read_bytes));
+  }
+  const auto first_not_before = [&](const std::string& bound) {
+    return std::partition_point(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+      return key_of(entry.bytes) < bound;
+    });
+  };
+  const auto begin = first_not_before(range.lower);
+  const auto end = range.upper.empty() ? entries_.end() : first_not_before(range.upper);
+  if (begin < end) readers.push_back(std::make_unique<MemoryReader>(std::span(begin, end)));
+}
+
+Status visit_sorted(std::span<const std::unique_ptr<ExternalSort>> sorts, const KeyRange& range,
+                    std::size_t memory_bytes, const ExternalSort::Visit& visit) {
+  std::size_t runs = 0;
+  for (const auto& sort : sorts) runs += sort->run_count();
+  const std::size_t read_bytes =
+      std::clamp(memory_bytes / std::max<std::size_t>(runs, 1), kReadBytesMin, kReadBytesMax);
+  std::vector<std::unique_ptr<ExternalSort::Reader>> readers;
+  for (const auto& sort : sorts) sort->add_readers(range, read_bytes, readers);
+  // Those with an entry, of which the least is the heap's first.
+  std::vector<ExternalSort::Reader*> heap;
+  const auto is_behind = [](const auto* left, const auto* right) { return *right < *left; };
+  const auto advance = [&](ExternalSort::Reader* reader) -> Status {
     Result<bool> found = reader->next();
     if (!found.is_ok()) return found.take_status();
-    if (found.value()) readers.push_back(std::move(reader));
-  }
-  // The least is the heap's first.
-  const auto is_behind = [](const auto& left, const auto& right) { return *right < *left; };
-  std::make_heap(readers.begin(), readers.end(), is_behind);
-  while (!readers.empty()) {
-    std::pop_heap(readers.begin(), readers.end(), is_behind);
-    RunReader& least = *readers.back();
-    BASALT_TRY(visit(least.key(), least.value()));
-    Result<bool> found = least.next();
-    if (!found.is_ok()) return found.take_status();
-    if (found.value()) {
-      std::push_heap(readers.begin(), readers.end(), is_behind);
-    } else {
-      readers.pop_back();
-    }
+    if (!found.value()) return Status::ok();
+    heap.push_back(reader);
+    std::push_heap(heap.begin(), heap.end(), is_behind);
+    return Status::ok();
+  };
+  for (const auto& reader : readers) BASALT_TRY(advance(reader.get()));
+  while (!heap.empty()) {
+    std::pop_heap(heap.begin(), heap.end(), is_behind);
+    ExternalSort::Reader* const least = heap.back();
+    heap.pop_back();
+    BASALT_TRY(visit(least->key(), least->value()));
+    BASALT_TRY(advance(least));
   }
   return Status::ok();
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,17 +16,22 @@ namespace basalt::kv {
 // Sorts entries of one index by their keys, which are all different, in bounded memory.
 //
 // How         Entries are collected in memory. When it is full they are sorted and written to a
-//             file, as a run; at the end the runs are merged. What fits is in no file.
-// Life cycle  add()... -> drain(). After an error it is of no more use.
+//             file, as a run; at the end the runs are merged. What fits is in no file. Several
+//             threads sort an index together, each what it finds with a sort of its own, and then
+//             each merges a range of the keys of all of them.
+// Life cycle  add()... -> finish() -> visit_sorted(), any number of times. After an error it is of
+//             no more use.
 // Errors      Of the file: kIoError, kNoSpace; as kv/health.h has them where rows may not be
 //             changed; kCorruption if the file is not what was written.
 // Memory      As given, and some of it once more, briefly, while it grows. A merge of many runs
 //             takes 16 KiB of each at least.
-// Threads     One at a time.
+// Threads     One at a time; several at once may visit what is finished.
 class ExternalSort {
  public:
   // Called with each entry, valid during the call. An error ends the visits.
   using Visit = std::function<Status(std::string_view key, std::string_view value)>;
+  // Samples are so many bytes of entries apart.
+  static constexpr std::size_t kSampleBytes = std::size_t{64} << 10;
 
   // `path`: of the file, which is made when memory is full and removed by who owns its directory.
   ExternalSort(Database& database, std::string path, std::size_t memory_bytes);
@@ -34,9 +40,12 @@ class ExternalSort {
   ExternalSort& operator=(const ExternalSort&) = delete;
 
   Status add(std::string_view key, std::string_view value);
-  // Visits all entries in the order of their keys. The last call.
-  Status drain(const Visit& visit);
+  // Nothing is added any more.
+  Status finish();
 
+  // Keys of entries at equal distances, in no order: what divides the entries into equal parts.
+  // After finish().
+  const std::vector<std::string>& samples() const { return samples_; }
   // How many runs are in the file.
   std::size_t run_count() const { return runs_.size(); }
 
@@ -46,19 +55,29 @@ class ExternalSort {
     std::uint64_t prefix;
     const char* bytes;  // its size, then key and value
   };
+  // A place in a run where an entry begins, and its key.
+  struct Mark {
+    std::string key;
+    std::uint64_t offset;
+  };
   struct Run {
     std::uint64_t begin;
     std::uint64_t end;
+    std::vector<Mark> marks;  // ascending, about kSampleBytes apart
   };
   class File;
+  class Reader;
+  class MemoryReader;
   class RunReader;
+  friend Status visit_sorted(std::span<const std::unique_ptr<ExternalSort>> sorts,
+                             const KeyRange& range, std::size_t memory_bytes, const Visit& visit);
 
   std::size_t growth(std::size_t bytes) const;
   char* allocate(std::size_t bytes);
   void sort_entries();
   Status spill();
-  Status visit_memory(const Visit& visit);
-  Status merge(const Visit& visit);
+  void add_readers(const KeyRange& range, std::size_t read_bytes,
+                   std::vector<std::unique_ptr<Reader>>& readers) const;
 
   Database& database_;
   const std::string path_;
@@ -70,6 +89,12 @@ class ExternalSort {
   std::size_t chunk_bytes_ = 0;  // of all chunks
   std::unique_ptr<File> file_;
   std::vector<Run> runs_;
+  std::vector<std::string> samples_;
 };
+
+// Visits the entries in `range` of all of `sorts`, which are finished and have no key in common, in
+// the order of their keys. `memory_bytes` is for what is read of files.
+Status visit_sorted(std::span<const std::unique_ptr<ExternalSort>> sorts, const KeyRange& range,
+                    std::size_t memory_bytes, const ExternalSort::Visit& visit);
 
 }  // namespace basalt::kv

@@ -15,8 +15,9 @@
 #include "kv/faulty_file_system.h"
 #include "kv/test_directory.h"
 
-// Goal: every entry comes back once, in the order of the keys, however many runs there are; and a
-// disk that fails is an error and nothing else. Method: random entries against std::sort.
+// Goal: every entry comes back once, in the order of the keys, however many runs, sorts and ranges
+// there are; and a disk that fails is an error and nothing else. Method: random entries against
+// std::sort.
 namespace basalt::kv {
 namespace {
 
@@ -54,46 +55,100 @@ class ExternalSortTest : public testing::Test {
     for (const auto& [key, value] : entries) BASALT_TRY(sort.add(key, value));
     return Status::ok();
   }
-  static Status drain(ExternalSort& sort, Entries& found) {
-    return sort.drain([&](std::string_view key, std::string_view value) {
+  std::unique_ptr<ExternalSort>& add_sort() {
+    return sorts_.emplace_back(std::make_unique<ExternalSort>(
+        *database_, path_ + std::to_string(sorts_.size()), kMemory));
+  }
+  Status visit(const KeyRange& range, Entries& found) const {
+    return visit_sorted(sorts_, range, kMemory, [&](std::string_view key, std::string_view value) {
       found.emplace_back(key, value);
       return Status::ok();
     });
   }
-  static Status sort_all(ExternalSort& sort, const Entries& entries) {
-    Entries found;
+  // By a new sort, the only one.
+  Status sort_all(const Entries& entries, Entries& found) {
+    sorts_.clear();
+    ExternalSort& sort = *add_sort();
     BASALT_TRY(add(sort, entries));
-    return drain(sort, found);
+    BASALT_TRY(sort.finish());
+    return visit({}, found);
   }
+  bool has_file() const { return std::filesystem::exists(path_ + "0"); }
 
   test::TestDirectory directory_;
   std::shared_ptr<FaultyFileSystem> files_ = std::make_shared<FaultyFileSystem>();
   std::unique_ptr<Database> database_;
   const std::string path_ = directory_ / "runs";
+  std::vector<std::unique_ptr<ExternalSort>> sorts_;
 };
 
 TEST_F(ExternalSortTest, EntriesComeBackInTheOrderOfTheirKeys) {
   for (const std::size_t count : {0, 1, 2, 1000, 5'000, 60'000, 200'000}) {
     const Entries entries = random_entries(count);
-    ExternalSort sort(*database_, path_, kMemory);
-    ASSERT_TRUE(succeeds(add(sort, entries)));
     Entries found;
-    ASSERT_TRUE(succeeds(drain(sort, found)));
+    ASSERT_TRUE(succeeds(sort_all(entries, found)));
     Entries expected = entries;
     std::sort(expected.begin(), expected.end());
     EXPECT_TRUE(found == expected) << count;
-    EXPECT_EQ(sort.run_count() > 0, count > 5'000) << count;
+    EXPECT_EQ(sorts_[0]->run_count() > 0, count > 5'000) << count;
+  }
+}
+
+TEST_F(ExternalSortTest, SeveralSortsAreVisitedAsOneRangeByRange) {
+  // The first with runs, the second in memory, the third without entries.
+  Entries entries = random_entries(70'000);
+  for (int i = 0; i < 3; ++i) add_sort();
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    must(sorts_[i % 20 == 0]->add(entries[i].first, entries[i].second));
+  }
+  for (const auto& sort : sorts_) must(sort->finish());
+  ASSERT_GT(sorts_[0]->run_count(), 1u);
+  ASSERT_EQ(sorts_[1]->run_count(), 0u);
+  std::sort(entries.begin(), entries.end());
+  std::vector<std::string> bounds = {"", entries[0].first, entries[34'567].first,
+                                     entries[34'567].first + '\0', entries[69'999].first, "\xff"};
+  for (const auto& sort : sorts_) {
+    bounds.insert(bounds.end(), sort->samples().begin(), sort->samples().end());
+  }
+  std::sort(bounds.begin(), bounds.end());
+  Entries found;
+  for (std::size_t i = 1; i < bounds.size(); ++i) {
+    must(visit({bounds[i - 1], bounds[i]}, found));
+  }
+  EXPECT_TRUE(found == entries);
+  found.clear();
+  must(visit({entries[60'000].first, ""}, found));
+  EXPECT_TRUE(found == Entries(entries.begin() + 60'000, entries.end()));
+}
+
+TEST_F(ExternalSortTest, SamplesDivideWhatIsInFilesAsWhatIsInMemory) {
+  for (const std::size_t count : {5'000, 100'000}) {
+    Entries entries = random_entries(count);
+    Entries found;
+    must(sort_all(entries, found));
+    std::size_t bytes = 0;
+    for (const auto& [key, value] : entries) bytes += key.size() + value.size() + 8;
+    const double expected =
+        static_cast<double>(bytes) / static_cast<double>(ExternalSort::kSampleBytes);
+    const std::vector<std::string>& samples = sorts_[0]->samples();
+    EXPECT_GE(static_cast<double>(samples.size()), 0.9 * expected) << count;
+    EXPECT_LE(samples.size(), expected + 1 + static_cast<double>(sorts_[0]->run_count())) << count;
+    for (const std::string& sample : samples) {
+      const auto at =
+          std::lower_bound(found.begin(), found.end(), std::pair(sample, std::string()));
+      EXPECT_TRUE(at != found.end() && at->first == sample);
+    }
   }
 }
 
 TEST_F(ExternalSortTest, WhatFitsIntoMemoryIsInNoFile) {
-  ExternalSort sort(*database_, path_, kMemory);
-  ASSERT_TRUE(succeeds(sort_all(sort, random_entries(5'000))));
-  EXPECT_FALSE(std::filesystem::exists(path_));
+  Entries found;
+  ASSERT_TRUE(succeeds(sort_all(random_entries(5'000), found)));
+  EXPECT_FALSE(has_file());
 }
 
 TEST_F(ExternalSortTest, SmallEntriesFillTheMemoryTheyAreGiven) {
-  ExternalSort sort(*database_, path_, kMemory);
+  ExternalSort& sort = *add_sort();
   std::string key(8, '\0');
   for (std::uint32_t i = 0; i < 100'000; ++i) {
     store_be32(key.data() + 4, i * 2'654'435'761U);
@@ -109,22 +164,21 @@ TEST_F(ExternalSortTest, EntriesLargerThanMemoryAreSorted) {
   for (int i = 0; i < 5; ++i) {
     entries.emplace_back("i000k" + std::to_string(9 - i), std::string(3 * kMemory, 'x'));
   }
-  ExternalSort sort(*database_, path_, kMemory);
-  ASSERT_TRUE(succeeds(add(sort, entries)));
   Entries found;
-  ASSERT_TRUE(succeeds(drain(sort, found)));
+  ASSERT_TRUE(succeeds(sort_all(entries, found)));
   std::sort(entries.begin(), entries.end());
   EXPECT_TRUE(found == entries);
 }
 
 TEST_F(ExternalSortTest, AnErrorOfTheVisitorEndsTheVisits) {
   for (const std::size_t count : {100, 50'000}) {
-    ExternalSort sort(*database_, path_, kMemory);
-    must(add(sort, random_entries(count)));
+    Entries found;
+    must(sort_all(random_entries(count), found));
     int visits = 0;
-    const Status status = sort.drain([&](std::string_view, std::string_view) {
-      return ++visits == 10 ? Status::of(ErrorCode::kInterrupted) : Status::ok();
-    });
+    const Status status =
+        visit_sorted(sorts_, {}, kMemory, [&](std::string_view, std::string_view) {
+          return ++visits == 10 ? Status::of(ErrorCode::kInterrupted) : Status::ok();
+        });
     EXPECT_TRUE(fails_with(ErrorCode::kInterrupted, status));
     EXPECT_EQ(visits, 10);
   }
@@ -141,8 +195,8 @@ TEST_F(ExternalSortTest, AFailingDiskIsAnErrorAndTheDatabaseGoesOn) {
   };
   for (const auto& [fault, code] : cases) {
     files_->set(fault);
-    ExternalSort sort(*database_, path_, kMemory);
-    EXPECT_TRUE(fails_with(code, sort_all(sort, entries)));
+    Entries found;
+    EXPECT_TRUE(fails_with(code, sort_all(entries, found)));
     files_->heal();
     WriteBatch batch;
     batch.put(kDefaultFamily, "a", "1");
@@ -152,19 +206,19 @@ TEST_F(ExternalSortTest, AFailingDiskIsAnErrorAndTheDatabaseGoesOn) {
 
 TEST_F(ExternalSortTest, ADatabaseThatTakesNoRowsIsSpared) {
   database_->health().turn_read_only("a test");
-  ExternalSort sort(*database_, path_, kMemory);
-  EXPECT_TRUE(fails_with(ErrorCode::kReadOnly, sort_all(sort, random_entries(60'000))));
-  EXPECT_FALSE(std::filesystem::exists(path_));
+  Entries found;
+  EXPECT_TRUE(fails_with(ErrorCode::kReadOnly, sort_all(random_entries(60'000), found)));
+  EXPECT_FALSE(has_file());
 }
 
 TEST_F(ExternalSortTest, AFileThatIsCutIsCorruptionOrAnErrorAndNeverFewerEntries) {
-  ExternalSort sort(*database_, path_, kMemory);
-  must(add(sort, random_entries(60'000)));
-  ASSERT_GT(sort.run_count(), 0u);
   Entries found;
-  const Status status = sort.drain([&](std::string_view key, std::string_view value) {
-    if (found.empty()) std::filesystem::resize_file(path_, 100);
-    found.emplace_back(key, value);
+  must(sort_all(random_entries(60'000), found));
+  ASSERT_GT(sorts_[0]->run_count(), 0u);
+  bool is_cut = false;
+  const Status status = visit_sorted(sorts_, {}, kMemory, [&](std::string_view, std::string_view) {
+    if (!is_cut) std::filesystem::resize_file(path_ + "0", 100);
+    is_cut = true;
     return Status::ok();
   });
   EXPECT_TRUE(fails_with(ErrorCode::kCorruption, status));

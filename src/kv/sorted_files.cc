@@ -21,16 +21,16 @@ struct SortedFiles::Writer {
   rdb::SstFileWriter files;
 };
 
-SortedFiles::SortedFiles(Database& database, FamilyId family, std::string directory)
+SortedFiles::SortedFiles(Database& database, FamilyId family, std::string path)
     : database_(database),
-      directory_(std::move(directory)),
+      path_(std::move(path)),
       writer_(std::make_unique<Writer>(database, family)) {}
 
 SortedFiles::~SortedFiles() = default;
 
 Status SortedFiles::begin_file() {
   BASALT_TRY(database_.health().check_writable());
-  const std::string path = directory_ + "/" + std::to_string(paths_.size() + 1) + ".sst";
+  const std::string path = path_ + std::to_string(paths_.size() + 1) + ".sst";
   BASALT_TRY(from_rocksdb(writer_->files.Open(path)));
   paths_.push_back(path);
   file_is_open_ = true;

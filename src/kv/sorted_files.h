@@ -14,15 +14,16 @@ namespace basalt::kv {
 // Database::ingest(): the way of many entries into a range of keys that nobody uses yet, without
 // log, memtable and compactions.
 //
-// Life cycle  put()... -> finish() -> paths(). After an error the files are of no use; who owns the
-//             directory removes them.
+// Life cycle  put()... -> finish() -> paths(). After an error the files are of no use; who owns
+//             their directory removes them.
 // Durable     When finish() returns.
 // Errors      kIoError, kNoSpace; as kv/health.h has them where rows may not be changed. The
 //             database goes on as before.
 // Threads     One at a time.
 class SortedFiles {
  public:
-  SortedFiles(Database& database, FamilyId family, std::string directory);
+  // `path`: what the paths of the files begin with; nobody else makes files that begin with it.
+  SortedFiles(Database& database, FamilyId family, std::string path);
   ~SortedFiles();
   SortedFiles(const SortedFiles&) = delete;
   SortedFiles& operator=(const SortedFiles&) = delete;
@@ -40,7 +41,7 @@ class SortedFiles {
   Status end_file();
 
   Database& database_;
-  const std::string directory_;
+  const std::string path_;
   const std::unique_ptr<Writer> writer_;
   bool file_is_open_ = false;
   std::vector<std::string> paths_;

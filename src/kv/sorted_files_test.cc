@@ -93,7 +93,7 @@ class SortedFilesTest : public testing::Test {
   std::unique_ptr<SortedFiles> begin() {
     build_.reset();
     build_ = must(BuildDirectory::make(database_->options(), kIndex));
-    return std::make_unique<SortedFiles>(*database_, kDefaultFamily, build_->path());
+    return std::make_unique<SortedFiles>(*database_, kDefaultFamily, build_->path() + "/");
   }
   std::uint64_t entries() {
     return test::count_entries(*database_, kDefaultFamily, whole_index());

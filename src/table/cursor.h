@@ -62,7 +62,7 @@ class EntryFilter {
   virtual Verdict check() = 0;
 };
 
-// Asked now and then during long scans.
+// Asked now and then during long scans, by any thread.
 class Interruption {
  public:
   virtual ~Interruption() = default;

@@ -1,56 +1,126 @@
 #include "table/index_builder.h"
 
 #include <algorithm>
+#include <atomic>
+#include <numeric>
+#include <string>
+#include <utility>
 
+#include "base/bytes.h"
 #include "base/failpoint.h"
-#include "kv/sorted_files.h"
+#include "base/parallel.h"
 
 namespace basalt::table {
 namespace {
 
 constexpr std::uint64_t kStepsBetweenChecks = 1024;
 constexpr std::size_t kSortBytesMin = std::size_t{1} << 20;
+// Less is not worth a thread, nor a file.
+constexpr std::uint64_t kRowsOfRangeMin = 8192;
+constexpr std::size_t kSamplesOfRangeMin =
+    (std::size_t{1} << 20) / kv::ExternalSort::kSampleBytes;
 
 void add_columns(const catalog::IndexDefinition& index, codec::ColumnSet& columns) {
   for (const catalog::KeyPartDefinition& part : index.parts) columns.set(part.column);
 }
 
+// A key, and how much there is between the one before it and it.
+struct Weighed {
+  std::string key;
+  std::uint64_t weight;
+};
+
+// Cuts `whole` into at most `most` ranges with about the same weight, each of `least` or more.
+std::vector<kv::KeyRange> cut(const kv::KeyRange& whole, std::vector<Weighed> keys,
+                              std::size_t most, std::uint64_t least) {
+  std::sort(keys.begin(), keys.end(),
+            [](const Weighed& left, const Weighed& right) { return left.key < right.key; });
+  const std::uint64_t total =
+      std::accumulate(keys.begin(), keys.end(), std::uint64_t{0},
+                      [](std::uint64_t sum, const Weighed& key) { return sum + key.weight; });
+  const std::uint64_t count = std::clamp<std::uint64_t>(total / least, 1, most);
+  std::vector<kv::KeyRange> ranges = {whole};
+  std::uint64_t before = 0;
+  for (const Weighed& key : keys) {
+    before += key.weight;
+    if (before * count < total * ranges.size() || ranges.size() == count) continue;
+    if (key.key <= ranges.back().lower) continue;
+    ranges.back().upper = key.key;
+    ranges.push_back({key.key, whole.upper});
+  }
+  return ranges;
+}
+
 }  // namespace
+
+// Looks now and then whether one of the threads is to end before its work is done.
+class IndexBuilder::Watch {
+ public:
+  Watch(const Interruption& interruption, const std::atomic<bool>& has_failed)
+      : interruption_(interruption), has_failed_(has_failed) {}
+
+  Status check() {
+    if (++steps_ % kStepsBetweenChecks != 0) return Status::ok();
+    const bool must_end =
+        has_failed_.load(std::memory_order_relaxed) || interruption_.is_raised();
+    return must_end ? Status::of(ErrorCode::kInterrupted) : Status::ok();
+  }
+
+ private:
+  const Interruption& interruption_;
+  const std::atomic<bool>& has_failed_;
+  std::uint64_t steps_ = 0;
+};
 
 IndexBuilder::IndexBuilder(kv::Database& database, const Table& table,
                            std::span<const std::size_t> indexes, const Interruption& interruption,
-                           std::size_t memory_bytes)
+                           const Resources& resources)
     : database_(database),
       table_(table),
       interruption_(interruption),
-      memory_bytes_(memory_bytes),
-      record_(table.layout().record_length) {
-  for (const std::size_t index : indexes) builds_.push_back({index, nullptr, nullptr});
-}
-
-Status IndexBuilder::check_interruption() {
-  if (++steps_ % kStepsBetweenChecks != 0 || !interruption_.is_raised()) return Status::ok();
-  return Status::of(ErrorCode::kInterrupted);
+      resources_(resources) {
+  for (const std::size_t index : indexes) builds_.push_back({index, nullptr, {}});
 }
 
 Result<std::uint64_t> IndexBuilder::run() {
-  BASALT_TRY(begin());
-  Result<std::uint64_t> rows = scan();
+  Result<std::vector<kv::KeyRange>> ranges = row_ranges();
+  if (!ranges.is_ok()) return ranges.take_status();
+  BASALT_TRY(begin(ranges.value().size()));
+  Result<std::uint64_t> rows = scan(ranges.value());
   if (!rows.is_ok()) return rows;
   for (Build& build : builds_) BASALT_TRY(write(build));
   return rows;
 }
 
-Status IndexBuilder::begin() {
-  const std::size_t memory = std::max(memory_bytes_ / builds_.size(), kSortBytesMin);
+// By what files tell of the rows; those in memtables are few, and fall where they fall.
+Result<std::vector<kv::KeyRange>> IndexBuilder::row_ranges() {
+  const catalog::IndexId id = table_.index(0).id;
+  Result<kv::IndexFiles> files = database_.index_files(table_.family(0), id);
+  if (!files.is_ok()) return files.take_status();
+  std::string prefix;
+  append_be32(prefix, id);
+  std::vector<Weighed> anchors;
+  for (const kv::IndexProperties& file : files.value().properties) {
+    for (const kv::IndexProperties::Anchor& anchor : file.anchors) {
+      anchors.push_back({prefix + anchor.key, file.anchor_distance});
+    }
+  }
+  return cut(table_.whole_range(0), std::move(anchors), resources_.threads, kRowsOfRangeMin);
+}
+
+Status IndexBuilder::begin(std::size_t ranges) {
+  const std::size_t memory =
+      std::max(resources_.memory_bytes / (builds_.size() * ranges), kSortBytesMin);
   for (Build& build : builds_) {
     const catalog::IndexId id = table_.index(build.index_number).id;
     Result<std::unique_ptr<kv::BuildDirectory>> directory =
         kv::BuildDirectory::make(database_.options(), id);
     if (!directory.is_ok()) return directory.take_status();
     build.directory = std::move(directory.value());
-    build.sort = std::make_unique<kv::ExternalSort>(
-        database_, build.directory->path() + "/runs", memory);
+    for (std::size_t i = 0; i < ranges; ++i) {
+      build.sorts.push_back(std::make_unique<kv::ExternalSort>(
+          database_, build.directory->path() + "/runs" + std::to_string(i), memory));
+    }
   }
   return Status::ok();
 }
@@ -63,45 +133,78 @@ codec::ReadPlan IndexBuilder::plan() const {
   return table_.primary().plan(wanted);
 }
 
-Result<std::uint64_t> IndexBuilder::scan() {
-  const codec::ReadPlan read_plan = plan();
-  std::uint64_t rows = 0;
-  kv::Iterator iterator =
-      database_.new_iterator(table_.family(0), {nullptr, false}, table_.whole_range(0));
-  for (iterator.seek_to_first(); iterator.is_valid(); iterator.next()) {
-    BASALT_TRY(check_interruption());
-    BASALT_TRY(
-        table_.primary().read(iterator.key(), iterator.value(), read_plan, record_.data()));
-    BASALT_TRY(add_row(iterator.key()));
-    ++rows;
-  }
-  BASALT_TRY(iterator.status());
-  return rows;
+Result<std::uint64_t> IndexBuilder::scan(const std::vector<kv::KeyRange>& ranges) {
+  std::vector<std::uint64_t> rows(ranges.size());
+  BASALT_TRY(run_in_parallel(
+      ranges.size(), [&](std::size_t number, const std::atomic<bool>& has_failed) {
+        return scan_range(number, ranges[number], Watch(interruption_, has_failed), rows[number]);
+      }));
+  return std::accumulate(rows.begin(), rows.end(), std::uint64_t{0});
 }
 
-Status IndexBuilder::add_row(std::string_view primary_key) {
-  for (Build& build : builds_) {
-    table_.secondary(build.index_number).make_entry(record_.data(), primary_key, key_, value_);
-    BASALT_TRY(build.sort->add(key_, value_));
+// Gives each index's sort of this number the entries of the rows in `range`, and counts these.
+Status IndexBuilder::scan_range(std::size_t number, const kv::KeyRange& range, Watch watch,
+                                std::uint64_t& rows) {
+  const codec::ReadPlan read_plan = plan();
+  std::vector<std::uint8_t> record(table_.layout().record_length);
+  std::string key;
+  std::string value;
+  std::uint64_t count = 0;
+  kv::Iterator iterator = database_.new_iterator(table_.family(0), {nullptr, false}, range);
+  for (iterator.seek_to_first(); iterator.is_valid(); iterator.next()) {
+    BASALT_TRY(watch.check());
+    BASALT_TRY(table_.primary().read(iterator.key(), iterator.value(), read_plan, record.data()));
+    for (const Build& build : builds_) {
+      table_.secondary(build.index_number).make_entry(record.data(), iterator.key(), key, value);
+      BASALT_TRY(build.sorts[number]->add(key, value));
+    }
+    ++count;
   }
+  BASALT_TRY(iterator.status());
+  for (const Build& build : builds_) BASALT_TRY(build.sorts[number]->finish());
+  rows = count;
   return Status::ok();
 }
 
 Status IndexBuilder::write(Build& build) {
   const kv::FamilyId family = table_.family(build.index_number);
-  kv::SortedFiles files(database_, family, build.directory->path());
-  const auto put = [&](std::string_view key, std::string_view value) {
-    BASALT_TRY(check_interruption());
-    return files.put(key, value);
-  };
-  BASALT_TRY(build.sort->drain(put));
-  build.sort.reset();
-  BASALT_TRY(files.finish());
+  std::vector<Weighed> samples;
+  for (const auto& sort : build.sorts) {
+    for (const std::string& key : sort->samples()) samples.push_back({key, 1});
+  }
+  const std::vector<kv::KeyRange> ranges =
+      cut(table_.whole_range(build.index_number), std::move(samples), resources_.threads,
+          kSamplesOfRangeMin);
+  std::vector<std::unique_ptr<kv::SortedFiles>> files;
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    files.push_back(std::make_unique<kv::SortedFiles>(
+        database_, family, build.directory->path() + "/" + std::to_string(i) + "-"));
+  }
+  BASALT_TRY(run_in_parallel(
+      ranges.size(), [&](std::size_t number, const std::atomic<bool>& has_failed) {
+        return write_range(build, ranges[number], Watch(interruption_, has_failed), *files[number]);
+      }));
+  build.sorts.clear();
+  std::vector<std::string> paths;
+  for (const auto& part : files) {
+    paths.insert(paths.end(), part->paths().begin(), part->paths().end());
+  }
   BASALT_FAILPOINT("table.build_index.before_ingest");
-  BASALT_TRY(database_.ingest(family, files.paths()));
+  BASALT_TRY(database_.ingest(family, paths));
   BASALT_FAILPOINT("table.build_index.after_ingest");
   build.directory.reset();
   return Status::ok();
+}
+
+Status IndexBuilder::write_range(const Build& build, const kv::KeyRange& range, Watch watch,
+                                 kv::SortedFiles& files) {
+  const auto put = [&](std::string_view key, std::string_view value) {
+    BASALT_TRY(watch.check());
+    return files.put(key, value);
+  };
+  const std::size_t memory = resources_.memory_bytes / resources_.threads;
+  BASALT_TRY(kv::visit_sorted(build.sorts, range, memory, put));
+  return files.finish();
 }
 
 }  // namespace basalt::table

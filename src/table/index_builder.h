@@ -3,13 +3,13 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "base/status.h"
 #include "kv/build_directory.h"
 #include "kv/database.h"
 #include "kv/external_sort.h"
+#include "kv/sorted_files.h"
 #include "table/cursor.h"
 #include "table/table.h"
 
@@ -18,7 +18,8 @@ namespace basalt::table {
 // Gives new indexes of a table the entries of its rows.
 //
 // How         One pass over the rows makes the entries of all of them; each index's are sorted,
-//             written to files and ingested.
+//             written to files and ingested. Several threads share both: first the rows, by ranges
+//             of the primary key, then each index, by ranges of its keys.
 // Requires    That nobody writes to the table, and that nobody has changes of it that may still be
 //             committed; that the indexes are not unique, have no entries, and that nobody reads
 //             them yet. Their columns are stored.
@@ -27,9 +28,15 @@ namespace basalt::table {
 //             then, or some of the indexes'.
 class IndexBuilder {
  public:
-  // `indexes`: their numbers in `table`. `memory_bytes` is for sorting.
+  // What a build may take of the machine: bytes for sorting, and threads, the caller's included.
+  struct Resources {
+    std::size_t memory_bytes;
+    std::size_t threads;
+  };
+
+  // `indexes`: their numbers in `table`. `interruption` is asked by all threads.
   IndexBuilder(kv::Database& database, const Table& table, std::span<const std::size_t> indexes,
-               const Interruption& interruption, std::size_t memory_bytes);
+               const Interruption& interruption, const Resources& resources);
 
   // Returns the number of rows.
   Result<std::uint64_t> run();
@@ -38,25 +45,25 @@ class IndexBuilder {
   struct Build {
     std::size_t index_number;
     std::unique_ptr<kv::BuildDirectory> directory;
-    std::unique_ptr<kv::ExternalSort> sort;
+    std::vector<std::unique_ptr<kv::ExternalSort>> sorts;  // one for each range of rows
   };
+  class Watch;
 
-  Status begin();
+  Result<std::vector<kv::KeyRange>> row_ranges();
+  Status begin(std::size_t ranges);
   codec::ReadPlan plan() const;
-  Result<std::uint64_t> scan();
-  Status add_row(std::string_view primary_key);
+  Result<std::uint64_t> scan(const std::vector<kv::KeyRange>& ranges);
+  Status scan_range(std::size_t number, const kv::KeyRange& range, Watch watch,
+                    std::uint64_t& rows);
   Status write(Build& build);
-  Status check_interruption();
+  Status write_range(const Build& build, const kv::KeyRange& range, Watch watch,
+                     kv::SortedFiles& files);
 
   kv::Database& database_;
   const Table& table_;
   const Interruption& interruption_;
-  const std::size_t memory_bytes_;
+  const Resources resources_;
   std::vector<Build> builds_;
-  std::vector<std::uint8_t> record_;
-  std::uint64_t steps_ = 0;
-  std::string key_;
-  std::string value_;
 };
 
 }  // namespace basalt::table

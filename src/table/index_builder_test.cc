@@ -22,6 +22,7 @@ using test::Keys;
 using test::Row;
 
 constexpr std::size_t kMemory = std::size_t{1} << 20;
+constexpr std::size_t kThreads = 3;
 
 class Raised final : public Interruption {
  public:
@@ -73,7 +74,7 @@ class IndexBuilderTest : public testing::TestWithParam<Keys> {
   }
   Result<std::uint64_t> build(const Table& altered, const Interruption& interruption) {
     constexpr std::size_t kNew[] = {test::kByCity, test::kByAmount};
-    return IndexBuilder(*database_, altered, kNew, interruption, kMemory).run();
+    return IndexBuilder(*database_, altered, kNew, interruption, {kMemory, kThreads}).run();
   }
   bool is_sound(const Table& table) {
     const test::NeverInterrupted never;
@@ -96,13 +97,15 @@ INSTANTIATE_TEST_SUITE_P(AllKeys, IndexBuilderTest, testing::ValuesIn(test::kAll
                          test::name_of);
 
 TEST_P(IndexBuilderTest, ABuiltIndexHasTheEntriesThatItsRowsWouldHaveWritten) {
-  for (const int count : {1, 1000, 30'000}) {
+  for (const int count : {1, 1000, 70'000}) {
     must(catalog_.drop("test/orders"));
     catalog::TableDefinition definition = test::make_definition(GetParam());
     definition.indexes.erase(definition.indexes.begin() + test::kByAmount);
     definition.indexes.erase(definition.indexes.begin() + test::kByCity);
     table_ = open(must(catalog_.create(std::move(definition))));
     insert(*table_, count);
+    // Files say where rows can be divided among threads.
+    must(database_->flush());
     const std::unique_ptr<Table> altered = reserve();
     const Result<std::uint64_t> rows = build(*altered, never_);
     ASSERT_TRUE(succeeds(rows));
@@ -112,6 +115,9 @@ TEST_P(IndexBuilderTest, ABuiltIndexHasTheEntriesThatItsRowsWouldHaveWritten) {
     twin.name = "test/twin" + std::to_string(count);
     const std::unique_ptr<Table> written = open(must(catalog_.create(std::move(twin))));
     insert(*written, count);
+    const kv::IndexFiles files = must(
+        database_->index_files(kv::kDefaultFamily, altered->index(test::kByCity).id));
+    EXPECT_EQ(files.properties.size() > 1, count > 1000) << "each thread writes files of its own";
     for (const std::size_t i : {test::kByCity, test::kByAmount}) {
       EXPECT_TRUE(entries(*altered, i) == entries(*written, i)) << count << ", " << i;
     }
