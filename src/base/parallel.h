@@ -8,7 +8,7 @@
 namespace basalt {
 
 // One part of a piece of work. `has_failed` turns true when another part has failed: what this one
-// comes to is not wanted any more, and its own status is then of no interest.
+// comes to is not wanted any more, and its own status is then of no interest. Throws nothing.
 using PartOfWork =
     std::function<Status(std::size_t number, const std::atomic<bool>& has_failed)>;
 

@@ -19,7 +19,8 @@ constexpr std::size_t kIndexIdSize = 4;
 constexpr std::size_t kHeaderSize = 2 * sizeof(std::uint32_t);
 constexpr std::size_t kChunkBytes = 256 * 1024;
 constexpr std::size_t kWriteBytes = 1024 * 1024;
-constexpr std::size_t kReadBytesMin = 16 * 1024;
+constexpr std::size_t kSamplesOfMemory = 64;
+constexpr std::size_t kSampleBytesMin = 64 * 1024;
 constexpr std::size_t kReadBytesMax = 1024 * 1024;
 
 // The first bytes behind the index id.
@@ -189,7 +190,10 @@ class ExternalSort::RunReader final : public Reader {
 };
 
 ExternalSort::ExternalSort(Database& database, std::string path, std::size_t memory_bytes)
-    : database_(database), path_(std::move(path)), memory_bytes_(memory_bytes) {}
+    : database_(database),
+      path_(std::move(path)),
+      memory_bytes_(memory_bytes),
+      sample_bytes_(std::max(memory_bytes / kSamplesOfMemory, kSampleBytesMin)) {}
 
 ExternalSort::~ExternalSort() = default;
 
@@ -247,7 +251,7 @@ Status ExternalSort::spill() {
       BASALT_TRY(file_->append(buffer));
       buffer.clear();
     }
-    if (run.marks.empty() || run.end - run.marks.back().offset >= kSampleBytes) {
+    if (run.marks.empty() || run.end - run.marks.back().offset >= sample_bytes_) {
       run.marks.push_back({std::string(key_of(entry.bytes)), run.end});
     }
     buffer.append(entry.bytes, size);
@@ -266,21 +270,26 @@ Status ExternalSort::finish() {
   if (!runs_.empty()) {
     if (!entries_.empty()) BASALT_TRY(spill());
     entries_.shrink_to_fit();
-    for (const Run& run : runs_) {
-      for (const Mark& mark : run.marks) samples_.push_back(mark.key);
-    }
     return file_->begin_reading();
   }
   sort_entries();
-  std::size_t bytes = 0;
+  return Status::ok();
+}
+
+std::vector<std::string> ExternalSort::samples() const {
+  std::vector<std::string> keys;
+  for (const Run& run : runs_) {
+    for (const Mark& mark : run.marks) keys.push_back(mark.key);
+  }
+  std::size_t bytes = sample_bytes_;
   for (const Entry& entry : entries_) {
-    if (bytes >= kSampleBytes || samples_.empty()) {
-      samples_.emplace_back(key_of(entry.bytes));
+    if (bytes >= sample_bytes_) {
+      keys.emplace_back(key_of(entry.bytes));
       bytes = 0;
     }
     bytes += size_of(entry.bytes);
   }
-  return Status::ok();
+  return keys;
 }
 
 void ExternalSort::add_readers(const KeyRange& range, std::size_t read_bytes,
@@ -303,7 +312,8 @@ Status visit_sorted(std::span<const std::unique_ptr<ExternalSort>> sorts, const 
   std::size_t runs = 0;
   for (const auto& sort : sorts) runs += sort->run_count();
   const std::size_t read_bytes =
-      std::clamp(memory_bytes / std::max<std::size_t>(runs, 1), kReadBytesMin, kReadBytesMax);
+      std::clamp(memory_bytes / std::max<std::size_t>(runs, 1),
+                                             ExternalSort::kReadBytesMin, kReadBytesMax);
   std::vector<std::unique_ptr<ExternalSort::Reader>> readers;
   for (const auto& sort : sorts) sort->add_readers(range, read_bytes, readers);
   // Those with an entry, of which the least is the heap's first.

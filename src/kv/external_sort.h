@@ -23,15 +23,14 @@ namespace basalt::kv {
 //             no more use.
 // Errors      Of the file: kIoError, kNoSpace; as kv/health.h has them where rows may not be
 //             changed; kCorruption if the file is not what was written.
-// Memory      As given, and some of it once more, briefly, while it grows. A merge of many runs
-//             takes 16 KiB of each at least.
+// Memory      As given, and some of it once more, briefly, while it grows; some 64 keys of each
+//             time that it was full. Each merge takes kReadBytesMin for each run at least.
 // Threads     One at a time; several at once may visit what is finished.
 class ExternalSort {
  public:
   // Called with each entry, valid during the call. An error ends the visits.
   using Visit = std::function<Status(std::string_view key, std::string_view value)>;
-  // Samples are so many bytes of entries apart.
-  static constexpr std::size_t kSampleBytes = std::size_t{64} << 10;
+  static constexpr std::size_t kReadBytesMin = std::size_t{16} << 10;
 
   // `path`: of the file, which is made when memory is full and removed by who owns its directory.
   ExternalSort(Database& database, std::string path, std::size_t memory_bytes);
@@ -43,9 +42,11 @@ class ExternalSort {
   // Nothing is added any more.
   Status finish();
 
-  // Keys of entries at equal distances, in no order: what divides the entries into equal parts.
-  // After finish().
-  const std::vector<std::string>& samples() const { return samples_; }
+  // Keys of entries about sample_bytes() apart, in no order: what divides the entries into equal
+  // parts. After finish().
+  std::vector<std::string> samples() const;
+  // A part of the memory given.
+  std::size_t sample_bytes() const { return sample_bytes_; }
   // How many runs are in the file.
   std::size_t run_count() const { return runs_.size(); }
 
@@ -63,7 +64,7 @@ class ExternalSort {
   struct Run {
     std::uint64_t begin;
     std::uint64_t end;
-    std::vector<Mark> marks;  // ascending, about kSampleBytes apart
+    std::vector<Mark> marks;  // ascending, about sample_bytes() apart
   };
   class File;
   class Reader;
@@ -82,6 +83,7 @@ class ExternalSort {
   Database& database_;
   const std::string path_;
   const std::size_t memory_bytes_;
+  const std::size_t sample_bytes_;
   std::vector<Entry> entries_;
   std::vector<std::unique_ptr<char[]>> chunks_;
   char* next_ = nullptr;         // free bytes of the last chunk
@@ -89,7 +91,6 @@ class ExternalSort {
   std::size_t chunk_bytes_ = 0;  // of all chunks
   std::unique_ptr<File> file_;
   std::vector<Run> runs_;
-  std::vector<std::string> samples_;
 };
 
 // Visits the entries in `range` of all of `sorts`, which are finished and have no key in common, in

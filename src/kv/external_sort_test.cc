@@ -108,7 +108,7 @@ TEST_F(ExternalSortTest, SeveralSortsAreVisitedAsOneRangeByRange) {
   std::vector<std::string> bounds = {"", entries[0].first, entries[34'567].first,
                                      entries[34'567].first + '\0', entries[69'999].first, "\xff"};
   for (const auto& sort : sorts_) {
-    bounds.insert(bounds.end(), sort->samples().begin(), sort->samples().end());
+    for (std::string& key : sort->samples()) bounds.push_back(std::move(key));
   }
   std::sort(bounds.begin(), bounds.end());
   Entries found;
@@ -129,8 +129,8 @@ TEST_F(ExternalSortTest, SamplesDivideWhatIsInFilesAsWhatIsInMemory) {
     std::size_t bytes = 0;
     for (const auto& [key, value] : entries) bytes += key.size() + value.size() + 8;
     const double expected =
-        static_cast<double>(bytes) / static_cast<double>(ExternalSort::kSampleBytes);
-    const std::vector<std::string>& samples = sorts_[0]->samples();
+        static_cast<double>(bytes) / static_cast<double>(sorts_[0]->sample_bytes());
+    const std::vector<std::string> samples = sorts_[0]->samples();
     EXPECT_GE(static_cast<double>(samples.size()), 0.9 * expected) << count;
     EXPECT_LE(samples.size(), expected + 1 + static_cast<double>(sorts_[0]->run_count())) << count;
     for (const std::string& sample : samples) {

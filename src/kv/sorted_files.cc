@@ -29,7 +29,6 @@ SortedFiles::SortedFiles(Database& database, FamilyId family, std::string path)
 SortedFiles::~SortedFiles() = default;
 
 Status SortedFiles::begin_file() {
-  BASALT_TRY(database_.health().check_writable());
   const std::string path = path_ + std::to_string(paths_.size() + 1) + ".sst";
   BASALT_TRY(from_rocksdb(writer_->files.Open(path)));
   paths_.push_back(path);
@@ -43,6 +42,8 @@ Status SortedFiles::end_file() {
 }
 
 Status SortedFiles::put(std::string_view key, std::string_view value) {
+  // Of each entry: others write beside this one, and all share the space that is left.
+  BASALT_TRY(database_.health().check_writable());
   if (!file_is_open_) BASALT_TRY(begin_file());
   BASALT_TRY(from_rocksdb(writer_->files.Put(slice_of(key), slice_of(value))));
   if (writer_->files.FileSize() < writer_->options.target_file_size_base) return Status::ok();

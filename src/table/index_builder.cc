@@ -17,20 +17,19 @@ constexpr std::uint64_t kStepsBetweenChecks = 1024;
 constexpr std::size_t kSortBytesMin = std::size_t{1} << 20;
 // Less is not worth a thread, nor a file.
 constexpr std::uint64_t kRowsOfRangeMin = 8192;
-constexpr std::size_t kSamplesOfRangeMin =
-    (std::size_t{1} << 20) / kv::ExternalSort::kSampleBytes;
+constexpr std::uint64_t kEntryBytesOfRangeMin = std::uint64_t{1} << 20;
 
 void add_columns(const catalog::IndexDefinition& index, codec::ColumnSet& columns) {
   for (const catalog::KeyPartDefinition& part : index.parts) columns.set(part.column);
 }
 
-// A key, and how much there is between the one before it and it.
+// A key, and about how much there is between the one before it and it.
 struct Weighed {
   std::string key;
   std::uint64_t weight;
 };
 
-// Cuts `whole` into at most `most` ranges with about the same weight, each of `least` or more.
+// Cuts `whole` into at most `most` ranges with about the same weight, about `least` or more.
 std::vector<kv::KeyRange> cut(const kv::KeyRange& whole, std::vector<Weighed> keys,
                               std::size_t most, std::uint64_t least) {
   std::sort(keys.begin(), keys.end(),
@@ -44,6 +43,7 @@ std::vector<kv::KeyRange> cut(const kv::KeyRange& whole, std::vector<Weighed> ke
   for (const Weighed& key : keys) {
     before += key.weight;
     if (before * count < total * ranges.size() || ranges.size() == count) continue;
+    // Anchors are cut, so that several may be equal.
     if (key.key <= ranges.back().lower) continue;
     ranges.back().upper = key.key;
     ranges.push_back({key.key, whole.upper});
@@ -92,7 +92,7 @@ Result<std::uint64_t> IndexBuilder::run() {
   return rows;
 }
 
-// By what files tell of the rows; those in memtables are few, and fall where they fall.
+// By what files tell of the rows; those in memtables fall where they fall.
 Result<std::vector<kv::KeyRange>> IndexBuilder::row_ranges() {
   const catalog::IndexId id = table_.index(0).id;
   Result<kv::IndexFiles> files = database_.index_files(table_.family(0), id);
@@ -108,16 +108,17 @@ Result<std::vector<kv::KeyRange>> IndexBuilder::row_ranges() {
   return cut(table_.whole_range(0), std::move(anchors), resources_.threads, kRowsOfRangeMin);
 }
 
-Status IndexBuilder::begin(std::size_t ranges) {
+// Prepares so many sorts of each index.
+Status IndexBuilder::begin(std::size_t sorts) {
   const std::size_t memory =
-      std::max(resources_.memory_bytes / (builds_.size() * ranges), kSortBytesMin);
+      std::max(resources_.memory_bytes / (builds_.size() * sorts), kSortBytesMin);
   for (Build& build : builds_) {
     const catalog::IndexId id = table_.index(build.index_number).id;
     Result<std::unique_ptr<kv::BuildDirectory>> directory =
         kv::BuildDirectory::make(database_.options(), id);
     if (!directory.is_ok()) return directory.take_status();
     build.directory = std::move(directory.value());
-    for (std::size_t i = 0; i < ranges; ++i) {
+    for (std::size_t i = 0; i < sorts; ++i) {
       build.sorts.push_back(std::make_unique<kv::ExternalSort>(
           database_, build.directory->path() + "/runs" + std::to_string(i), memory));
     }
@@ -134,18 +135,20 @@ codec::ReadPlan IndexBuilder::plan() const {
 }
 
 Result<std::uint64_t> IndexBuilder::scan(const std::vector<kv::KeyRange>& ranges) {
+  const codec::ReadPlan read_plan = plan();
   std::vector<std::uint64_t> rows(ranges.size());
   BASALT_TRY(run_in_parallel(
       ranges.size(), [&](std::size_t number, const std::atomic<bool>& has_failed) {
-        return scan_range(number, ranges[number], Watch(interruption_, has_failed), rows[number]);
+        const Watch watch(interruption_, has_failed);
+        return scan_range(number, ranges[number], read_plan, watch, rows[number]);
       }));
   return std::accumulate(rows.begin(), rows.end(), std::uint64_t{0});
 }
 
 // Gives each index's sort of this number the entries of the rows in `range`, and counts these.
-Status IndexBuilder::scan_range(std::size_t number, const kv::KeyRange& range, Watch watch,
+Status IndexBuilder::scan_range(std::size_t number, const kv::KeyRange& range,
+                                const codec::ReadPlan& read_plan, Watch watch,
                                 std::uint64_t& rows) {
-  const codec::ReadPlan read_plan = plan();
   std::vector<std::uint8_t> record(table_.layout().record_length);
   std::string key;
   std::string value;
@@ -168,21 +171,18 @@ Status IndexBuilder::scan_range(std::size_t number, const kv::KeyRange& range, W
 
 Status IndexBuilder::write(Build& build) {
   const kv::FamilyId family = table_.family(build.index_number);
-  std::vector<Weighed> samples;
-  for (const auto& sort : build.sorts) {
-    for (const std::string& key : sort->samples()) samples.push_back({key, 1});
-  }
-  const std::vector<kv::KeyRange> ranges =
-      cut(table_.whole_range(build.index_number), std::move(samples), resources_.threads,
-          kSamplesOfRangeMin);
+  const std::vector<kv::KeyRange> ranges = entry_ranges(build);
   std::vector<std::unique_ptr<kv::SortedFiles>> files;
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     files.push_back(std::make_unique<kv::SortedFiles>(
         database_, family, build.directory->path() + "/" + std::to_string(i) + "-"));
   }
+  // The sorts of the other indexes have their part.
+  const std::size_t memory = resources_.memory_bytes / (builds_.size() * ranges.size());
   BASALT_TRY(run_in_parallel(
       ranges.size(), [&](std::size_t number, const std::atomic<bool>& has_failed) {
-        return write_range(build, ranges[number], Watch(interruption_, has_failed), *files[number]);
+        const Watch watch(interruption_, has_failed);
+        return write_range(build, ranges[number], memory, watch, *files[number]);
       }));
   build.sorts.clear();
   std::vector<std::string> paths;
@@ -196,14 +196,31 @@ Status IndexBuilder::write(Build& build) {
   return Status::ok();
 }
 
-Status IndexBuilder::write_range(const Build& build, const kv::KeyRange& range, Watch watch,
-                                 kv::SortedFiles& files) {
+// By samples of the sorts. No more ranges than can be merged at once in the memory there is.
+std::vector<kv::KeyRange> IndexBuilder::entry_ranges(const Build& build) const {
+  std::vector<Weighed> samples;
+  std::size_t runs = 0;
+  for (const auto& sort : build.sorts) {
+    for (std::string& key : sort->samples()) {
+      samples.push_back({std::move(key), sort->sample_bytes()});
+    }
+    runs += sort->run_count();
+  }
+  const std::size_t bytes_of_merge =
+      std::max<std::size_t>(runs, 1) * kv::ExternalSort::kReadBytesMin;
+  const std::size_t most = std::clamp<std::size_t>(
+      resources_.memory_bytes / (builds_.size() * bytes_of_merge), 1, resources_.threads);
+  return cut(table_.whole_range(build.index_number), std::move(samples), most,
+             kEntryBytesOfRangeMin);
+}
+
+Status IndexBuilder::write_range(const Build& build, const kv::KeyRange& range,
+                                 std::size_t memory_bytes, Watch watch, kv::SortedFiles& files) {
   const auto put = [&](std::string_view key, std::string_view value) {
     BASALT_TRY(watch.check());
     return files.put(key, value);
   };
-  const std::size_t memory = resources_.memory_bytes / resources_.threads;
-  BASALT_TRY(kv::visit_sorted(build.sorts, range, memory, put));
+  BASALT_TRY(kv::visit_sorted(build.sorts, range, memory_bytes, put));
   return files.finish();
 }
 

@@ -24,11 +24,12 @@ namespace basalt::table {
 //             committed; that the indexes are not unique, have no entries, and that nobody reads
 //             them yet. Their columns are stored.
 // Errors      kInterrupted; those of files as in kv::ExternalSort, kv::SortedFiles and
-//             kv::Database::ingest(); kCorruption if a row does not decode. Entries may be there
-//             then, or some of the indexes'.
+//             kv::Database::index_files() and ingest(); kCorruption if a row does not decode.
+//             Entries may be there then, or some of the indexes'.
 class IndexBuilder {
  public:
-  // What a build may take of the machine: bytes for sorting, and threads, the caller's included.
+  // What a build may take of the machine: bytes for sorting, beside some for each file that it
+  // writes, and threads, the caller's included.
   struct Resources {
     std::size_t memory_bytes;
     std::size_t threads;
@@ -50,14 +51,15 @@ class IndexBuilder {
   class Watch;
 
   Result<std::vector<kv::KeyRange>> row_ranges();
-  Status begin(std::size_t ranges);
+  Status begin(std::size_t sorts);
   codec::ReadPlan plan() const;
   Result<std::uint64_t> scan(const std::vector<kv::KeyRange>& ranges);
-  Status scan_range(std::size_t number, const kv::KeyRange& range, Watch watch,
-                    std::uint64_t& rows);
+  Status scan_range(std::size_t number, const kv::KeyRange& range,
+                    const codec::ReadPlan& read_plan, Watch watch, std::uint64_t& rows);
   Status write(Build& build);
-  Status write_range(const Build& build, const kv::KeyRange& range, Watch watch,
-                     kv::SortedFiles& files);
+  std::vector<kv::KeyRange> entry_ranges(const Build& build) const;
+  Status write_range(const Build& build, const kv::KeyRange& range, std::size_t memory_bytes,
+                     Watch watch, kv::SortedFiles& files);
 
   kv::Database& database_;
   const Table& table_;

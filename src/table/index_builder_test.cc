@@ -3,7 +3,10 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -23,10 +26,27 @@ using test::Row;
 
 constexpr std::size_t kMemory = std::size_t{1} << 20;
 constexpr std::size_t kThreads = 3;
+// Enough for several threads to read them, too few for their entries to be shared as well.
+constexpr int kSharedRows = 20'000;
 
 class Raised final : public Interruption {
  public:
   bool is_raised() const override { return true; }
+};
+
+// Notes which threads ask.
+class CountsThreads final : public Interruption {
+ public:
+  bool is_raised() const override {
+    const std::lock_guard guard(mutex_);
+    threads_.insert(std::this_thread::get_id());
+    return false;
+  }
+  std::size_t count() const { return threads_.size(); }
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::set<std::thread::id> threads_;
 };
 
 class IndexBuilderTest : public testing::TestWithParam<Keys> {
@@ -34,12 +54,19 @@ class IndexBuilderTest : public testing::TestWithParam<Keys> {
   IndexBuilderTest() {
     must(catalog_.load());
     must(transactions_.recover());
+    create();
+  }
+
+  void create() {
     catalog::TableDefinition definition = test::make_definition(GetParam());
     definition.indexes.erase(definition.indexes.begin() + test::kByAmount);
     definition.indexes.erase(definition.indexes.begin() + test::kByCity);
     table_ = open(must(catalog_.create(std::move(definition))));
   }
-
+  void create_anew() {
+    must(catalog_.drop("test/orders"));
+    create();
+  }
   std::unique_ptr<Table> open(const catalog::TablePointer& definition) {
     return std::make_unique<Table>(definition, test::make_layout(),
                                    std::make_shared<TableState>(catalog_, definition->id));
@@ -98,11 +125,7 @@ INSTANTIATE_TEST_SUITE_P(AllKeys, IndexBuilderTest, testing::ValuesIn(test::kAll
 
 TEST_P(IndexBuilderTest, ABuiltIndexHasTheEntriesThatItsRowsWouldHaveWritten) {
   for (const int count : {1, 1000, 70'000}) {
-    must(catalog_.drop("test/orders"));
-    catalog::TableDefinition definition = test::make_definition(GetParam());
-    definition.indexes.erase(definition.indexes.begin() + test::kByAmount);
-    definition.indexes.erase(definition.indexes.begin() + test::kByCity);
-    table_ = open(must(catalog_.create(std::move(definition))));
+    create_anew();
     insert(*table_, count);
     // Files say where rows can be divided among threads.
     must(database_->flush());
@@ -153,22 +176,40 @@ TEST_P(IndexBuilderTest, ABuiltIndexIsKeptUpByLaterWrites) {
   EXPECT_TRUE(is_sound(*altered));
 }
 
-TEST_P(IndexBuilderTest, AnInterruptedBuildLeavesNoFiles) {
-  insert(*table_, 3000);
-  const std::unique_ptr<Table> altered = reserve();
-  EXPECT_TRUE(fails_with(ErrorCode::kInterrupted, build(*altered, Raised())));
-  EXPECT_TRUE(entries(*altered, test::kByCity).empty());
-  EXPECT_TRUE(std::filesystem::is_empty(directory_ / "db/build"));
+TEST_P(IndexBuilderTest, ThreadsShareTheRowsOfFiles) {
+  insert(*table_, kSharedRows);
+  must(database_->flush());
+  const CountsThreads counts;
+  must(build(*reserve(), counts));
+  EXPECT_GE(counts.count(), 2u);
 }
 
-TEST_P(IndexBuilderTest, ARowThatDoesNotDecodeIsCorruption) {
-  insert(*table_, 10);
-  kv::WriteBatch damage;
-  std::string key = table_->whole_range(0).lower;
-  damage.put(kv::kDefaultFamily, key + "\x90", "no row");
-  must(database_->write(damage, kv::Durability::kBuffered));
-  const std::unique_ptr<Table> altered = reserve();
-  EXPECT_TRUE(fails_with(ErrorCode::kCorruption, build(*altered, never_)));
+TEST_P(IndexBuilderTest, AnInterruptedBuildLeavesNoFiles) {
+  for (const int count : {3000, kSharedRows}) {
+    create_anew();
+    insert(*table_, count);
+    must(database_->flush());
+    const std::unique_ptr<Table> altered = reserve();
+    EXPECT_TRUE(fails_with(ErrorCode::kInterrupted, build(*altered, Raised())));
+    EXPECT_TRUE(entries(*altered, test::kByCity).empty());
+    EXPECT_TRUE(std::filesystem::is_empty(directory_ / "db/build"));
+  }
+}
+
+TEST_P(IndexBuilderTest, ARowThatDoesNotDecodeIsCorruptionWhicheverThreadMeetsIt) {
+  for (const int count : {10, kSharedRows}) {
+    for (const char* const place : {"", "\x90", "\xFF\xFF"}) {
+      create_anew();
+      insert(*table_, count);
+      kv::WriteBatch damage;
+      damage.put(kv::kDefaultFamily, table_->whole_range(0).lower + place, "no row");
+      must(database_->write(damage, kv::Durability::kBuffered));
+      must(database_->flush());
+      const std::unique_ptr<Table> altered = reserve();
+      EXPECT_TRUE(fails_with(ErrorCode::kCorruption, build(*altered, never_)));
+      EXPECT_TRUE(std::filesystem::is_empty(directory_ / "db/build"));
+    }
+  }
 }
 
 }  // namespace

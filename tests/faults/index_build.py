@@ -49,6 +49,8 @@ class IndexBuild:
                            "ENGINE=ROCKSDB")
         self._server.query(f"INSERT INTO d.t SELECT seq, seq * 7919 % {_ROWS}, MD5(seq) "
                            f"FROM d.seq_1_to_{_ROWS}")
+        # Several threads share what is in files.
+        self._server.query("SET GLOBAL rocksdb_force_flush_memtable_now = 1")
         self._definition = self._show()
         self._changes = 0
 
