@@ -311,9 +311,8 @@ Status visit_sorted(std::span<const std::unique_ptr<ExternalSort>> sorts, const 
                     std::size_t memory_bytes, const ExternalSort::Visit& visit) {
   std::size_t runs = 0;
   for (const auto& sort : sorts) runs += sort->run_count();
-  const std::size_t read_bytes =
-      std::clamp(memory_bytes / std::max<std::size_t>(runs, 1),
-                                             ExternalSort::kReadBytesMin, kReadBytesMax);
+  const std::size_t read_bytes = std::clamp(memory_bytes / std::max<std::size_t>(runs, 1),
+                                            ExternalSort::kReadBytesMin, kReadBytesMax);
   std::vector<std::unique_ptr<ExternalSort::Reader>> readers;
   for (const auto& sort : sorts) sort->add_readers(range, read_bytes, readers);
   // Those with an entry, of which the least is the heap's first.

@@ -159,8 +159,8 @@ TEST_F(IteratorPoolTest, WhatAnIteratorWasMadeOverGoesWithItIfAFlushEndedWhileIt
   walk({"a", "z"});
   {
     const Iterator in_use = database_->new_iterator(kDefaultFamily, {}, {"a", "z"});
-    // Ends the round, at the latest when it is seen here.
     flush_beside();
+    // Ends the round for certain: the flush's listener may come later than the flush returns.
     database_->release_idle();
     EXPECT_EQ(live_versions(), "2");
   }
