@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/bytes.h"
 #include "codec/search_bounds.h"
 
 namespace basalt::table {
@@ -31,6 +32,8 @@ Cursor::Cursor(const Table& table)
     : table_(table),
       has_blobs_(has_blob_columns(table.layout())),
       not_stored_(columns_not_stored(table.layout())) {}
+
+Cursor::~Cursor() { end_scan(); }
 
 void Cursor::open(txn::Transaction& transaction, std::size_t index_number,
                   const ReadSettings& settings, const codec::ColumnSet& wanted,
@@ -79,15 +82,46 @@ void Cursor::park() {
   } else if (iterator_ && iterator_->is_valid()) {
     prefix_ = iterator_->key();
     primary_key();
+  } else if (resumption_) {
+    prefix_ = resumption_->key;
   } else {
+    end_scan();
     return;
   }
   stop_reading_ahead();
+  end_scan();
   iterator_.reset();
   spare_iterator_.reset();
 }
 
+// From here on the transaction's writes do not matter to the scan, and it may go before the cursor.
+void Cursor::end_scan() {
+  if (is_listed()) transaction_->remove_scan(*this);
+  new_keys_.clear();
+  resumption_.reset();
+}
+
+// Nothing is ahead of a scan that has come to its end.
+void Cursor::note_new_key(std::string_view key) {
+  const bool is_at_end = iterator_ && !iterator_->is_valid() && !ahead_.has_next();
+  if (is_at_end || settings_.reads_newest) return;
+  if (load_be32(key.data()) == table_.index(index_number_).id) new_keys_.emplace(key);
+}
+
+// The iterator points into what goes.
+void Cursor::leave_own_changes() {
+  if (!iterator_ || !iterator_is_in_batch_) return;
+  resumption_.emplace();
+  resumption_->is_at_end = !iterator_->is_valid();
+  if (iterator_->is_valid()) {
+    primary_key();
+    resumption_->key = iterator_->key();
+  }
+  iterator_.reset();
+}
+
 void Cursor::close() {
+  end_scan();
   transaction_ = nullptr;
   filter_ = nullptr;
   is_semi_consistent_ = false;
@@ -143,6 +177,8 @@ void Cursor::start(kv::KeyRange range, Direction direction) {
   range_ = std::move(range);
   direction_ = direction;
   primary_key_known_ = false;
+  resumption_.reset();
+  transaction_->add_scan(*this);
   stop_reading_ahead();
   rows_together_ = 1;
   // RocksDB leaves iterators with crossed bounds undefined.
@@ -172,6 +208,7 @@ void Cursor::open_iterator() {
   }
   if (settings_.lock) iterator_sequence_ = transaction_->newest_sequence();
   iterator_snapshot_.reset();
+  iterator_is_in_batch_ = false;
   if (reads_unique_behind_own_changes()) {
     const codec::SecondaryCodec& codec = table_.secondary(index_number_);
     const auto same_row = [&codec](std::string_view key, std::string_view left,
@@ -185,9 +222,8 @@ void Cursor::open_iterator() {
     return;
   }
   iterator_.emplace(transaction_->new_iterator(family, seen, range_));
-  if (seen.snapshot == nullptr || transaction_->may_have_changed(range_.lower, range_.upper)) {
-    return;
-  }
+  iterator_is_in_batch_ = transaction_->may_have_changed(range_.lower, range_.upper);
+  if (seen.snapshot == nullptr || iterator_is_in_batch_) return;
   iterator_snapshot_ = seen.snapshot->sequence();
   iterator_family_ = family;
 }
@@ -286,7 +322,7 @@ Status Cursor::next(std::uint8_t* record, bool& found) {
 // without locks.
 bool Cursor::goes_on_plainly() const {
   return index_number_ == 0 && !settings_.lock && direction_ == Direction::kForward && iterator_ &&
-         iterator_->is_valid();
+         iterator_->is_valid() && new_keys_.empty();
 }
 
 Status Cursor::previous(std::uint8_t* record, bool& found) {
@@ -306,6 +342,8 @@ Status Cursor::move(Direction direction, Beyond beyond, std::uint8_t* record, bo
       return Status::ok();
     }
     return next_ahead(record, found);
+  } else if (resumption_) {
+    resume(direction);
   } else if (iterator_is_ahead_) {
     iterator_is_ahead_ = false;
   } else if (!iterator_) {
@@ -330,6 +368,32 @@ void Cursor::go_on_beyond(std::string_view key, Direction direction) {
   } else {
     start({hard_range_.lower, std::move(bound)}, direction);
   }
+}
+
+// Begins with the first entry at `key` or behind it, going backward at it or before it.
+void Cursor::go_on_from(std::string_view key, Direction direction) {
+  std::string bound(key);
+  if (direction == Direction::kForward) {
+    start({std::move(bound), hard_range_.upper}, direction);
+  } else {
+    bound.push_back('\0');
+    start({hard_range_.lower, std::move(bound)}, direction);
+  }
+}
+
+// Goes on where the scan had to give up its iterator.
+void Cursor::resume(Direction direction) {
+  const Resumption from = std::move(*resumption_);
+  const bool repeats_row = repeats_row_ && direction == direction_;
+  if (from.is_at_end) {
+    const std::string end = direction == Direction::kForward ? range_.upper : range_.lower;
+    start({end, end}, direction);
+  } else if (iterator_is_ahead_ || repeats_row) {
+    go_on_from(from.key, direction);
+  } else {
+    go_on_beyond(from.key, direction);
+  }
+  must_wait_ = repeats_row;
 }
 
 // Moves the valid iterator by one. An iterator over own changes that turns around must be made
@@ -453,6 +517,10 @@ Status Cursor::settle_here(std::uint8_t* record, Settled& settled) {
   took_lock_ = false;
   primary_key_known_ = false;
   is_in_batch_ = false;
+  if (!new_keys_.empty() && new_keys_.contains(iterator_->key())) {
+    settled = Settled::kPass;
+    return Status::ok();
+  }
   return index_number_ == 0 ? settle_primary(record, settled) : settle_secondary(record, settled);
 }
 

@@ -1,8 +1,10 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "base/status.h"
@@ -76,13 +78,19 @@ class Interruption {
 //             then asked about entries before their turn.
 // Life cycle  open() -> seek...() -> next()/previous()... -> close(). Moving needs a successful
 //             seek before it. After "not found" the cursor is not on a row.
+// Own writes  A scan, from its first seek to close() or park(), does not meet the keys that its own
+//             transaction puts ahead of it meanwhile: a row that the statement moves is not met
+//             again. Once it has come to its end that holds no more.
 // Values      Blob pointers in the record stay valid until the cursor moves, seeks, is opened anew
 //             or released.
 // Errors      "Not found" and "end" are found == false with an ok status.
 // Threads     Belongs to one handler.
-class Cursor {
+class Cursor final : private txn::OpenScan {
  public:
   explicit Cursor(const Table& table);
+  ~Cursor() override;
+  Cursor(const Cursor&) = delete;
+  Cursor& operator=(const Cursor&) = delete;
 
   // Makes ready to read `index_number` in `transaction`. `wanted` are the columns to unpack. A
   // consistent read visits the row only if the entry does not give them all; with `may_skip_row`
@@ -163,7 +171,13 @@ class Cursor {
   enum class Beyond : std::uint8_t { kStay, kStayInPrefix, kWiden };
   enum class Settled : std::uint8_t { kFound, kPass, kEnd };
   enum class RowLock : std::uint8_t { kHeld, kSkipped, kPeeked };
+  struct KeyHash : std::hash<std::string_view> {
+    using is_transparent = void;
+  };
 
+  void note_new_key(std::string_view key) override;
+  void leave_own_changes() override;
+  void end_scan();
   void start(kv::KeyRange range, Direction direction);
   bool reads_unique_behind_own_changes() const;
   bool widen(Direction direction);
@@ -172,6 +186,8 @@ class Cursor {
   void lay_iterator_aside();
   void step(Direction direction);
   void go_on_beyond(std::string_view key, Direction direction);
+  void go_on_from(std::string_view key, Direction direction);
+  void resume(Direction direction);
   Status move(Direction direction, Beyond beyond, std::uint8_t* record, bool& found);
   bool goes_on_plainly() const;
   bool is_on_entry(Beyond beyond) const;
@@ -240,6 +256,17 @@ class Cursor {
   // The snapshot that the iterator shows, if it shows nothing else, and of which family.
   std::optional<std::uint64_t> iterator_snapshot_;
   kv::FamilyId iterator_family_ = kv::kDefaultFamily;
+  // Whether the iterator shows own changes, in their batch.
+  bool iterator_is_in_batch_ = false;
+  // Keys of the open index that the transaction has put since the scan began and that were not
+  // there before.
+  std::unordered_set<std::string, KeyHash, std::equal_to<>> new_keys_;
+  // Where the iterator was that the scan had to give up.
+  struct Resumption {
+    std::string key;
+    bool is_at_end = false;  // of its range, on no key
+  };
+  std::optional<Resumption> resumption_;
   // A read that locks has dealt with all keys between where it began and here: the lower bound of
   // what comes next, or going backward the upper one.
   std::string gap_edge_;

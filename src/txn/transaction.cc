@@ -5,6 +5,7 @@
 #include <rocksdb/utilities/write_batch_with_index.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/failpoint.h"
@@ -18,6 +19,12 @@ namespace basalt::txn {
 using kv::from_rocksdb;
 using kv::slice_of;
 namespace rdb = kv::rdb;
+
+namespace {
+
+Status no_such_savepoint() { return Status(ErrorCode::kInvalidArgument, "no such savepoint"); }
+
+}  // namespace
 
 Transaction::Transaction(TransactionManager& manager, std::uint64_t id, void* user)
     : manager_(manager), owner_(id, user) {}
@@ -36,6 +43,8 @@ void Transaction::activate() {
 }
 
 void Transaction::finish() {
+  leave_own_changes();
+  while (!scans_.empty()) remove_scan(*scans_.back());
   // Before the locks go: who gets them next must learn of the change.
   const std::uint64_t sequence = changed_buckets_.empty() ? 0 : newest_sequence();
   for (const std::uint32_t bucket : changed_buckets_) {
@@ -55,8 +64,8 @@ void Transaction::finish() {
   statement_snapshot_.reset();
   has_writes_ = false;
   changed_keys_.clear();
-  statement_savepoint_set_ = false;
-  savepoints_ = 0;
+  statement_mark_ = 0;
+  marks_.clear();
   name_.clear();
   state_ = State::kIdle;
   // Last: whoever waits for it to be visible may find its locks gone, too.
@@ -69,10 +78,54 @@ void Transaction::finish() {
 
 rdb::WriteBatch& Transaction::batch() const { return *writes_->GetWriteBatch()->GetWriteBatch(); }
 
+void Transaction::add_scan(OpenScan& scan) {
+  if (scan.is_listed_) return;
+  scan.is_listed_ = true;
+  scans_.push_back(&scan);
+}
+
+void Transaction::remove_scan(OpenScan& scan) {
+  if (!scan.is_listed_) return;
+  scan.is_listed_ = false;
+  std::erase(scans_, &scan);
+}
+
+void Transaction::leave_own_changes() {
+  for (OpenScan* const scan : scans_) scan->leave_own_changes();
+}
+
 Status Transaction::roll_back_batch() {
   // An index is made anew, of all that stays.
   return from_rocksdb(inserts_->is_indexed() ? writes_->GetWriteBatch()->RollbackToSavePoint()
                                              : batch().RollbackToSavePoint());
+}
+
+std::size_t Transaction::push_mark() {
+  marks_.emplace_back();
+  if (has_writes_) {
+    const BatchGuard guard(*this);
+    batch().SetSavePoint();
+  }
+  return marks_.size();
+}
+
+Status Transaction::pop_mark() {
+  BASALT_ASSERT(!marks_.empty());
+  const BatchGuard guard(*this);
+  do {
+    marks_.pop_back();
+    if (has_writes_) BASALT_TRY(from_rocksdb(batch().PopSavePoint()));
+  } while (marks_.size() > statement_mark_ && marks_.back().is_released);
+  return Status::ok();
+}
+
+Status Transaction::roll_back_to_mark(std::size_t number) {
+  const BatchGuard guard(*this);
+  while (marks_.size() > number) BASALT_TRY(pop_mark());
+  marks_.pop_back();
+  if (!has_writes_) return Status::ok();
+  leave_own_changes();
+  return roll_back_batch();
 }
 
 void Transaction::begin_statement(IsolationLevel level) {
@@ -81,61 +134,51 @@ void Transaction::begin_statement(IsolationLevel level) {
   level_ = level;
 }
 
+void Transaction::mark_statement() {
+  if (in_statement_ && statement_mark_ == 0) statement_mark_ = push_mark();
+}
+
 void Transaction::end_statement() {
   in_statement_ = false;
   statement_snapshot_.reset();
-  if (!statement_savepoint_set_) return;
-  statement_savepoint_set_ = false;
-  const BatchGuard guard(*this);
-  from_rocksdb(batch().PopSavePoint()).ignore("there is one: statement_savepoint_set_");
+  if (statement_mark_ == 0) return;
+  const std::size_t first = std::exchange(statement_mark_, 0);
+  while (marks_.size() >= first) pop_mark().ignore("the batch has a savepoint for each mark");
 }
 
 Status Transaction::rollback_statement() {
   in_statement_ = false;
   statement_snapshot_.reset();
-  if (!statement_savepoint_set_) return Status::ok();
-  statement_savepoint_set_ = false;
-  const BatchGuard guard(*this);
-  return roll_back_batch();
+  const std::size_t first = std::exchange(statement_mark_, 0);
+  return first == 0 ? Status::ok() : roll_back_to_mark(first);
 }
 
 std::size_t Transaction::set_savepoint() {
-  end_statement();
   activate();
-  ++savepoints_;
-  const BatchGuard guard(*this);
-  if (has_writes_) batch().SetSavePoint();
-  return savepoints_;
+  mark_statement();
+  return push_mark();
 }
 
 Status Transaction::rollback_to_savepoint(std::size_t number) {
-  end_statement();
-  if (number == 0 || number > savepoints_) {
-    return Status(ErrorCode::kInvalidArgument, "no such savepoint");
-  }
-  if (has_writes_) {
-    const BatchGuard guard(*this);
-    // RollbackToSavePoint pops the savepoint it returns to; the last one is set again.
-    for (; savepoints_ >= number; --savepoints_) {
-      BASALT_TRY(roll_back_batch());
-    }
-    batch().SetSavePoint();
-  }
-  savepoints_ = number;
+  if (!is_savepoint(number)) return no_such_savepoint();
+  BASALT_TRY(roll_back_to_mark(number));
+  push_mark();
   return Status::ok();
 }
 
 Status Transaction::release_savepoint(std::size_t number) {
-  end_statement();
-  if (number == 0 || number > savepoints_) {
-    return Status(ErrorCode::kInvalidArgument, "no such savepoint");
-  }
+  if (!is_savepoint(number)) return no_such_savepoint();
   // RocksDB keeps a stack. One below the top, whose name the session gave to a newer savepoint
-  // perhaps, stays there unused until an older one is returned to or the transaction ends.
-  if (number < savepoints_) return Status::ok();
-  --savepoints_;
-  const BatchGuard guard(*this);
-  return has_writes_ ? from_rocksdb(batch().PopSavePoint()) : Status::ok();
+  // perhaps, stays there unused until those above it are gone.
+  if (number == marks_.size()) return pop_mark();
+  marks_[number - 1].is_released = true;
+  return Status::ok();
+}
+
+Status Transaction::release_savepoints_from(std::size_t number) {
+  if (!is_savepoint(number)) return no_such_savepoint();
+  while (marks_.size() >= number) BASALT_TRY(pop_mark());
+  return Status::ok();
 }
 
 // ---- reads
@@ -339,10 +382,14 @@ Status Transaction::begin_row_change(std::span<const std::string_view> new_keys,
     const auto blocked = std::find_if(new_keys.begin(), new_keys.end(), [&](std::string_view key) {
       return manager_.locks().is_insert_blocked(owner_, key);
     });
-    if (blocked == new_keys.end()) return Status::ok();
+    if (blocked == new_keys.end()) break;
     hold_batch_.unlock();
     BASALT_TRY(manager_.locks().await_insert(owner_, *blocked, policy));
   }
+  for (OpenScan* const scan : scans_) {
+    for (const std::string_view key : new_keys) scan->note_new_key(key);
+  }
+  return Status::ok();
 }
 
 void Transaction::note_row_change(std::string_view row_key) {
@@ -369,12 +416,9 @@ Status Transaction::begin_writing() {
     }
     inserts_->begin_batch();
     has_writes_ = true;
-    for (std::size_t i = 0; i < savepoints_; ++i) batch().SetSavePoint();
+    for (std::size_t i = 0; i < marks_.size(); ++i) batch().SetSavePoint();
   }
-  if (in_statement_ && !statement_savepoint_set_) {
-    batch().SetSavePoint();
-    statement_savepoint_set_ = true;
-  }
+  mark_statement();
   owner_.add_weight(1);
   return Status::ok();
 }
@@ -485,7 +529,7 @@ Status Transaction::write_commit() {
 
 Status Transaction::commit(kv::Durability durability) {
   if (has_writes_) {
-    if (statement_savepoint_set_) end_statement();
+    if (statement_mark_ != 0) end_statement();
     const BatchGuard guard(*this);
     if (state_ == State::kActive) BASALT_TRY(check_room());
     const bool is_in_binlog = state_ == State::kOrdered && !binlog_position_.file.empty();

@@ -35,6 +35,23 @@ namespace basalt::txn {
 
 class TransactionManager;
 
+// A scan that is open while its transaction writes.
+class OpenScan {
+ public:
+  virtual ~OpenScan() = default;
+  // Whether a transaction tells the scan about its writes: from Transaction::add_scan() to
+  // remove_scan() or the transaction's end.
+  bool is_listed() const { return is_listed_; }
+  // The transaction is about to put a key that is not there.
+  virtual void note_new_key(std::string_view key) = 0;
+  // Own changes are about to go: no iterator over them may be used any more.
+  virtual void leave_own_changes() = 0;
+
+ private:
+  friend class Transaction;
+  bool is_listed_ = false;
+};
+
 enum class IsolationLevel : std::uint8_t {
   kReadCommitted,   // one snapshot per statement
   kRepeatableRead,  // one snapshot per transaction
@@ -69,18 +86,28 @@ class Transaction {
   // ---- statements and savepoints
 
   // Notes that a statement begins. Until end_statement(), rollback_statement() undoes to here.
-  // Nested calls count as one statement.
+  // Statements within the statement, of its functions and triggers, are part of it.
   void begin_statement(IsolationLevel level);
-  // Keeps the statement's changes and drops its snapshot.
+  // Keeps the statement's changes and drops its snapshot. Savepoints that were set within the
+  // statement are gone.
   void end_statement();
   Status rollback_statement();
 
-  // Savepoints are numbered from 1 in the order they were set; setting one returns its number.
+  // Savepoints have growing numbers above zero; setting one returns its number. One that is set
+  // within a statement leaves the statement as it is, its snapshot and its way back.
   std::size_t set_savepoint();
-  // Undoes what came after the savepoint, which stays; later ones are gone. Locks stay.
+  // Undoes what came after the savepoint, which stays; later ones are gone. Locks stay. Within a
+  // statement only savepoints that were set there can be returned to.
   Status rollback_to_savepoint(std::size_t number);
   // The savepoint will not be used again; changes and other savepoints stay.
   Status release_savepoint(std::size_t number);
+  // Neither it nor any later one will be used again; changes stay.
+  Status release_savepoints_from(std::size_t number);
+
+  // ---- open scans. Both functions do nothing if it is so already.
+
+  void add_scan(OpenScan& scan);
+  void remove_scan(OpenScan& scan);
 
   // ---- reads
 
@@ -232,6 +259,22 @@ class Transaction {
   // The changes as they will be written. Savepoints are the batch's own: those of RocksDB's
   // transaction note its snapshot and its locks, of which it has none.
   basalt_rocksdb::WriteBatch& batch() const;
+  // What the transaction can return to: a savepoint, or the beginning of the statement.
+  struct Mark {
+    bool is_released = false;
+  };
+  // Puts a mark on top and returns its number.
+  std::size_t push_mark();
+  // Takes the top mark off, and released ones that are on top then. Changes stay.
+  Status pop_mark();
+  // Undoes the changes since the mark, which is gone then, as are all later ones.
+  Status roll_back_to_mark(std::size_t number);
+  bool is_savepoint(std::size_t number) const {
+    return number > statement_mark_ && number <= marks_.size() && !marks_[number - 1].is_released;
+  }
+  // So that what is set within the statement comes after its beginning.
+  void mark_statement();
+  void leave_own_changes();
   // To the latest savepoint, which is gone then. The batch is held.
   Status roll_back_batch();
   // The own changes, to be found by their keys.
@@ -260,9 +303,12 @@ class Transaction {
   // Of every key that was put or removed, also if a savepoint has undone it.
   KeySpans changed_keys_;
   bool in_statement_ = false;
-  // Whether the statement has put its own savepoint on top of the user's.
-  bool statement_savepoint_set_ = false;
-  std::size_t savepoints_ = 0;
+  // The number of the mark at the statement's beginning, put by its first write or savepoint. Zero:
+  // there is none.
+  std::size_t statement_mark_ = 0;
+  // By number, which counts from 1. If there is a batch, its savepoints are these.
+  std::vector<Mark> marks_;
+  std::vector<OpenScan*> scans_;
   std::unique_ptr<kv::Snapshot> transaction_snapshot_;
   std::unique_ptr<kv::Snapshot> statement_snapshot_;
   std::string name_;

@@ -126,9 +126,9 @@ TEST_F(PreparedTest, AfterACrashEveryKindOfChangeIsLockedAndApplied) {
   must(transaction->remove_single(test::kFamily, "single"));
   put(*transaction, "changed", "1");
   put(*transaction, "changed", "2");
-  transaction->set_savepoint();
+  const std::size_t savepoint = transaction->set_savepoint();
   put(*transaction, "undone", "v");
-  must(transaction->rollback_to_savepoint(1));
+  must(transaction->rollback_to_savepoint(savepoint));
   must(transaction->put(kv::kSystemFamily, "other family", "v"));
   must(transaction->prepare("x", kv::Durability::kBuffered));
   store_.transactions().detach_prepared(std::move(transaction));

@@ -397,6 +397,72 @@ TEST_F(TransactionTest, AStatementThatFailsBetweenSavepointsLeavesThemUsable) {
   EXPECT_EQ(read(*a_, "k"), "1");
 }
 
+TEST_F(TransactionTest, ASavepointWithinAStatementLeavesTheStatementsWayBack) {
+  put(*a_, "before", "1");
+  a_->begin_statement(kRr);
+  put(*a_, "k", "1");
+  const std::size_t inside = a_->set_savepoint();
+  put(*a_, "k", "2");
+  must(a_->rollback_to_savepoint(inside));
+  EXPECT_EQ(read(*a_, "k"), "1");
+  put(*a_, "k", "3");
+  must(a_->release_savepoints_from(inside));
+  must(a_->rollback_statement());
+  EXPECT_EQ(test::scan(*a_), (test::Map{{"before", "1"}}));
+}
+
+TEST_F(TransactionTest, ASavepointBeforeTheStatementsFirstWriteLeavesItsWayBack) {
+  put(*a_, "before", "1");
+  a_->begin_statement(kRr);
+  const std::size_t inside = a_->set_savepoint();
+  put(*a_, "k", "1");
+  must(a_->release_savepoints_from(inside));
+  put(*a_, "k", "2");
+  must(a_->rollback_statement());
+  EXPECT_EQ(test::scan(*a_), (test::Map{{"before", "1"}}));
+}
+
+TEST_F(TransactionTest, ASavepointWithinAStatementLeavesItsSnapshot) {
+  commit_put("k", "old");
+  a_->begin_statement(kRc);
+  ASSERT_EQ(read(*a_, "k"), "old");
+  a_->set_savepoint();
+  commit_put("k", "new");
+  EXPECT_EQ(read(*a_, "k"), "old");
+}
+
+TEST_F(TransactionTest, WithinAStatementOnlySavepointsSetThereCanBeReturnedTo) {
+  const std::size_t outside = a_->set_savepoint();
+  a_->begin_statement(kRr);
+  put(*a_, "k", "1");
+  const std::size_t inside = a_->set_savepoint();
+  EXPECT_TRUE(fails_with(ErrorCode::kInvalidArgument, a_->rollback_to_savepoint(outside)));
+  EXPECT_TRUE(fails_with(ErrorCode::kInvalidArgument, a_->release_savepoint(outside)));
+  EXPECT_TRUE(succeeds(a_->rollback_to_savepoint(inside)));
+  a_->end_statement();
+  EXPECT_TRUE(fails_with(ErrorCode::kInvalidArgument, a_->rollback_to_savepoint(inside)))
+      << "gone with the statement";
+  must(a_->rollback_to_savepoint(outside));
+  EXPECT_TRUE(test::scan(*a_).empty());
+}
+
+TEST_F(TransactionTest, ReleasingASavepointWithTheLaterOnesLeavesTheEarlierOnes) {
+  put(*a_, "k", "0");
+  for (int i = 1; i <= 4; ++i) {
+    a_->set_savepoint();
+    put(*a_, "k", std::to_string(i));
+  }
+  must(a_->release_savepoint(1));
+  must(a_->release_savepoints_from(3));
+  EXPECT_EQ(read(*a_, "k"), "4");
+  EXPECT_TRUE(fails_with(ErrorCode::kInvalidArgument, a_->rollback_to_savepoint(3)));
+  EXPECT_EQ(a_->set_savepoint(), 3u);
+  must(a_->rollback_to_savepoint(2));
+  EXPECT_EQ(read(*a_, "k"), "1");
+  must(a_->release_savepoints_from(2));
+  EXPECT_EQ(a_->set_savepoint(), 1u) << "one that was released goes with those above it";
+}
+
 TEST_F(TransactionTest, SavepointsEndWithTheTransaction) {
   a_->set_savepoint();
   put(*a_, "k", "1");

@@ -17,22 +17,36 @@ SavepointArea load_area(const void* area) {
   return number;
 }
 
+// The session's transaction, for a savepoint of the user's. A function or a trigger sets it within
+// the statement that calls it, which goes on afterwards; otherwise no statement does.
+txn::Transaction& transaction_between_statements(THD* thd) {
+  txn::Transaction& transaction = Session::of(thd).transaction();
+  if (!thd->in_sub_stmt) transaction.end_statement();
+  return transaction;
+}
+
 int savepoint_set(handlerton*, THD* thd, void* area) noexcept {
-  const SavepointArea number = Session::of(thd).transaction().set_savepoint();
+  const SavepointArea number = transaction_between_statements(thd).set_savepoint();
   std::memcpy(area, &number, sizeof number);
   return 0;
 }
 
 int savepoint_rollback(handlerton*, THD* thd, void* area) noexcept {
   return to_handler_error(
-      Session::of(thd).transaction().rollback_to_savepoint(load_area(area)), thd);
+      transaction_between_statements(thd).rollback_to_savepoint(load_area(area)), thd);
 }
 
 int savepoint_release(handlerton*, THD* thd, void* area) noexcept {
-  txn::Transaction& transaction = Session::of(thd).transaction();
+  txn::Transaction& transaction = transaction_between_statements(thd);
   // The server knows savepoints of a prepared transaction by name, which has none any more.
   if (transaction.state() != txn::Transaction::State::kActive) return 0;
-  return to_handler_error(transaction.release_savepoint(load_area(area)), thd);
+  const SavepointArea number = load_area(area);
+  // SAVEPOINT releases the one whose name it takes. RELEASE SAVEPOINT, and the end of a function or
+  // a trigger for the first of its savepoints, name all later ones with it.
+  return to_handler_error(thd_sql_command(thd) == SQLCOM_SAVEPOINT
+                              ? transaction.release_savepoint(number)
+                              : transaction.release_savepoints_from(number),
+                          thd);
 }
 
 // Row locks outlive the savepoint, and only the metadata lock keeps the table from changing
