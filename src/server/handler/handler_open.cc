@@ -67,6 +67,9 @@ int ha_rocksdb::open(const char* name, int, uint) noexcept {
   ref_length =
       static_cast<uint>(share_->translation.primary_key_bytes_max + kPositionLengthBytes);
   stats.block_size = kBlockSize;
+  // A scan of the table is one of the primary key: an UPDATE that changes the key must not be done
+  // while it scans.
+  key_used_on_scan = table_share->primary_key;
   return info(HA_STATUS_VARIABLE | HA_STATUS_CONST | HA_STATUS_OPEN);
 }
 
