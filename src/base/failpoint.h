@@ -11,10 +11,17 @@ namespace basalt {
 
 void visit_failpoint(std::string_view name) noexcept;
 
+// Named places where a test may hold a thread, to look at what others do meanwhile. The environment
+// variable BASALT_HOLDPOINT names one and a file, "name:path"; whoever comes there waits as long as
+// the file exists.
+void visit_holdpoint(std::string_view name) noexcept;
+
 }  // namespace basalt
 
 #ifdef BASALT_FAILPOINTS
 #define BASALT_FAILPOINT(name) ::basalt::visit_failpoint(name)
+#define BASALT_HOLDPOINT(name) ::basalt::visit_holdpoint(name)
 #else
 #define BASALT_FAILPOINT(name) static_cast<void>(0)
+#define BASALT_HOLDPOINT(name) static_cast<void>(0)
 #endif

@@ -1,7 +1,15 @@
 #include "base/failpoint.h"
 
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <string>
+#include <thread>
 
 #include "base/test_support.h"
 
@@ -39,6 +47,25 @@ TEST_F(FailpointDeathTest, OtherPointsDoNothing) {
 TEST_F(FailpointDeathTest, ANumberThatIsNoneNeverKills) {
   EXPECT_EXIT(visit("layer.here:x", "layer.here", 5), testing::ExitedWithCode(7), "");
   EXPECT_EXIT(visit("layer.here:0", "layer.here", 5), testing::ExitedWithCode(7), "");
+}
+
+// What a thread finds that comes to the point when the file is there, and when it is not.
+TEST(Holdpoint, WhoComesToTheNamedPointWaitsAsLongAsTheFileExists) {
+  const std::string path = testing::TempDir() + "held." + std::to_string(getpid());
+  setenv("BASALT_HOLDPOINT", ("layer.here:" + path).c_str(), 1);
+  std::ofstream(path).put('x');
+  visit_holdpoint("layer.other");
+  std::atomic<bool> passed = false;
+  std::thread visitor([&] {
+    visit_holdpoint("layer.here");
+    passed = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_FALSE(passed);
+  std::remove(path.c_str());
+  visitor.join();
+  visit_holdpoint("layer.here");
+  unsetenv("BASALT_HOLDPOINT");
 }
 
 }  // namespace

@@ -39,6 +39,7 @@ Session& Session::of(THD* thd) {
 void Session::close(THD* thd) {
   Session* session = find(thd);
   if (session == nullptr) return;
+  BASALT_HOLDPOINT("session.close");
   // First: a KILL that comes now must not find what is about to go.
   thd_set_ha_data(thd, g_plugin->hton, nullptr);
   delete session;
