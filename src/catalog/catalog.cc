@@ -166,6 +166,13 @@ TablePointer Catalog::find_by_index(IndexId index) const {
   return found == by_index_.end() ? nullptr : found->second;
 }
 
+IndexState Catalog::state_of(IndexId index) const {
+  const std::lock_guard guard(mutex_);
+  if (building_.contains(index)) return IndexState::kBuilding;
+  if (dropped_.contains(index)) return IndexState::kDropped;
+  return find_by_index(index) == nullptr ? IndexState::kUnknown : IndexState::kInUse;
+}
+
 void Catalog::remember_indexes(const TablePointer& table) {
   const std::lock_guard guard(by_index_mutex_);
   for (const IndexDefinition& index : table->indexes) by_index_[index.id] = table;

@@ -32,6 +32,14 @@ struct DroppedIndex {
   kv::FamilyId family = 0;
 };
 
+// Where an index id is in its life: docs/internals/catalog.md.
+enum class IndexState : std::uint8_t {
+  kUnknown,  // free or spent: nothing stored may have it
+  kBuilding,
+  kInUse,
+  kDropped,
+};
+
 // What the optimizer may know of an index without reading it.
 struct IndexStatistics {
   std::uint64_t entries = 0;
@@ -60,6 +68,8 @@ class Catalog {
   // The table that an index belongs to; null if there is none. Unlike find() it never waits for a
   // change of the dictionary, and so neither for a flush, which asks.
   TablePointer find_by_index(IndexId index) const;
+  // Waits for a change of the dictionary.
+  IndexState state_of(IndexId index) const;
   // The newest id of a table or index, zero before the first. Grows with every create() and
   // truncate(), also over restarts.
   IndexId newest_id() const;

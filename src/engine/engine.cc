@@ -4,6 +4,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/log.h"
 #include "table/index_builder.h"
 
@@ -43,10 +44,19 @@ Result<std::unique_ptr<Engine>> Engine::start(const EngineOptions& options,
   engine->locks_ = std::make_unique<lock::LockManager>(options.locks, observer);
   engine->transactions_ =
       std::make_unique<txn::TransactionManager>(*engine->database_, *engine->locks_);
-  BASALT_TRY(engine->transactions_->recover());
   txn::TransactionManager& transactions = *engine->transactions_;
+  const catalog::Catalog& catalog = *engine->catalog_;
+  // A temporary table may be dropped amid the transaction that has changed it.
+  transactions.set_index_checks(
+      [&](catalog::IndexId index) { return catalog.find_by_index(index) != nullptr; },
+      [&](catalog::IndexId index) {
+        return catalog.find_by_index(index) != nullptr ||
+               catalog.state_of(index) != catalog::IndexState::kUnknown;
+      });
+  BASALT_TRY(transactions.recover());
   engine->worker_ = std::make_unique<maintenance::Worker>(
-      *engine->database_, *engine->catalog_, [&] { return transactions.commit_decided(); });
+      *engine->database_, *engine->catalog_, [&] { return transactions.commit_decided(); },
+      [&] { return transactions.undecided().indexes(); });
   return engine;
 }
 
@@ -144,8 +154,19 @@ Status Engine::create_table(catalog::TableDefinition definition,
   return Status::ok();
 }
 
-Status Engine::drop_table(std::string_view name) {
+Status Engine::check_decided(const catalog::TableDefinition& table, const void* user) const {
+  std::vector<catalog::IndexId> indexes;
+  for (const catalog::IndexDefinition& index : table.indexes) indexes.push_back(index.id);
+  if (!transactions_->undecided().exist_in(indexes, user)) return Status::ok();
+  return Status(ErrorCode::kLockTimeout, "a prepared XA transaction has changed '" + table.name +
+                                             "'; decide it first, XA RECOVER lists them");
+}
+
+Status Engine::drop_table(std::string_view name, const void* user, Undecided undecided) {
   const catalog::TablePointer definition = catalog_->find(name);
+  if (definition != nullptr && undecided == Undecided::kRefuse) {
+    BASALT_TRY(check_decided(*definition, user));
+  }
   BASALT_TRY(catalog_->drop(name));
   if (definition != nullptr) {
     const std::lock_guard guard(mutex_);
@@ -162,7 +183,11 @@ Status Engine::rename_table(std::string_view from, std::string_view to, Renamed 
   return Status::ok();
 }
 
-Status Engine::truncate_table(std::string_view name) {
+Status Engine::truncate_table(std::string_view name, const void* user, Undecided undecided) {
+  const catalog::TablePointer definition = catalog_->find(name);
+  if (definition != nullptr && undecided == Undecided::kRefuse) {
+    BASALT_TRY(check_decided(*definition, user));
+  }
   Result<catalog::TablePointer> emptied = catalog_->truncate(name);
   if (!emptied.is_ok()) return emptied.take_status();
   {
@@ -180,12 +205,15 @@ Result<catalog::TablePointer> Engine::reserve_indexes(catalog::TableDefinition a
 
 Result<std::uint64_t> Engine::build_indexes(const catalog::TablePointer& altered,
                                             const codec::TableLayout& layout,
-                                            const table::Interruption& interruption) {
+                                            const table::Interruption& interruption,
+                                            const void* user) {
   const catalog::TablePointer definition = catalog_->find(altered->name);
   if (definition == nullptr) {
     return Status(ErrorCode::kTableNotFound,
                   "table '" + altered->name + "' does not exist in the engine");
   }
+  // The ingested files would lack what is committed later.
+  BASALT_TRY(check_decided(*definition, user));
   std::shared_ptr<table::TableState> state;
   {
     const std::lock_guard guard(mutex_);
@@ -215,6 +243,52 @@ Status Engine::publish_indexes(const catalog::TablePointer& altered, std::uint64
 void Engine::abandon_indexes(const catalog::TablePointer& altered) {
   catalog_->abandon_indexes(altered);
   worker_->wake();
+}
+
+Engine::StoredIndex Engine::describe(catalog::IndexId id, kv::FamilyId family) {
+  kv::KeyRange range;
+  append_be32(range.lower, id);
+  append_be32(range.upper, id + 1);
+  const kv::RangeSize size = database_->estimate(family, range);
+  return {.id = id,
+          .family = family,
+          .state = catalog_->state_of(id),
+          .table = catalog_->find_by_index(id),
+          .bytes = size.bytes + size.memtable_bytes,
+          .has_undecided_changes = transactions_->undecided().exist_in({&id, 1})};
+}
+
+Result<std::vector<Engine::StoredIndex>> Engine::stored_indexes() {
+  std::map<catalog::IndexId, StoredIndex> found;
+  for (const catalog::DroppedIndex& dropped : catalog_->dropped_indexes()) {
+    StoredIndex index = describe(dropped.id, dropped.family);
+    // Else it was reclaimed and forgotten meanwhile.
+    if (index.state == catalog::IndexState::kDropped) found.emplace(dropped.id, std::move(index));
+  }
+  for (kv::FamilyId family = 0; family < database_->family_names().size(); ++family) {
+    if (family == kv::kSystemFamily) continue;
+    Result<std::vector<std::uint32_t>> ids = database_->stored_indexes(family);
+    if (!ids.is_ok()) return ids.take_status();
+    std::vector<StoredIndex> unknown;
+    for (const std::uint32_t id : ids.value()) {
+      StoredIndex index = describe(id, family);
+      if (index.state == catalog::IndexState::kUnknown) {
+        unknown.push_back(std::move(index));
+      } else {
+        found.emplace(id, std::move(index));
+      }
+    }
+    if (unknown.empty()) continue;
+    // One that was reclaimed between the two looks has no entries any more.
+    ids = database_->stored_indexes(family);
+    if (!ids.is_ok()) return ids.take_status();
+    for (StoredIndex& index : unknown) {
+      if (std::ranges::binary_search(ids.value(), index.id)) found.emplace(index.id, index);
+    }
+  }
+  std::vector<StoredIndex> indexes;
+  for (auto& [id, index] : found) indexes.push_back(std::move(index));
+  return indexes;
 }
 
 }  // namespace basalt::engine

@@ -62,14 +62,27 @@ class Engine {
 
   // Catalog changes, with what else must follow them.
   Status create_table(catalog::TableDefinition definition, std::uint64_t auto_increment_start);
-  Status drop_table(std::string_view name);
+  // What to do about changes of the table that are neither committed nor rolled back.
+  enum class Undecided : std::uint8_t {
+    kRefuse,  // as check_decided()
+    kLeave,   // a temporary table, which goes with its session: they go to nobody's index
+  };
+  // Space is given back when nobody can write to the table any more. `user`: as check_decided().
+  Status drop_table(std::string_view name, const void* user = nullptr,
+                    Undecided undecided = Undecided::kRefuse);
   // What a rename means to who looked before it.
   enum class Renamed : std::uint8_t {
     kWasThere,  // the table was there, under its old name
     kAppears,   // nobody could see it: to snapshots that are open now it is a new table
   };
   Status rename_table(std::string_view from, std::string_view to, Renamed renamed);
-  Status truncate_table(std::string_view name);
+  Status truncate_table(std::string_view name, const void* user = nullptr,
+                        Undecided undecided = Undecided::kRefuse);
+  // kLockTimeout, with what to do in its message, if a transaction has changed the table that has
+  // not ended and is not of `user` (null: of anybody). Whoever makes another thing of the rows than
+  // the table has to ask, while nobody can begin to change it: no metadata lock speaks for
+  // transactions that XA PREPARE has left.
+  Status check_decided(const catalog::TableDefinition& table, const void* user) const;
 
   // ---- indexes added to a table that others read, and nobody writes, meanwhile: reserve -> build
   // -> publish, or abandon at any time before.
@@ -77,20 +90,36 @@ class Engine {
   // As catalog::Catalog::reserve_indexes().
   Result<catalog::TablePointer> reserve_indexes(catalog::TableDefinition altered);
   // Makes the entries of the new indexes; `layout` is the table's. Returns the number of rows.
-  // Errors as of table::IndexBuilder: the table is as it was.
+  // Errors as of table::IndexBuilder and check_decided(): the table is as it was.
   Result<std::uint64_t> build_indexes(const catalog::TablePointer& altered,
                                       const codec::TableLayout& layout,
-                                      const table::Interruption& interruption);
+                                      const table::Interruption& interruption,
+                                      const void* user = nullptr);
   // From now on the table has them. Nobody may have it open who goes on with it. To snapshots that
   // are open now it is a new table. `rows`: as build_indexes() has returned it.
   Status publish_indexes(const catalog::TablePointer& altered, std::uint64_t rows);
   // Has what was built reclaimed, unless it was published.
   void abandon_indexes(const catalog::TablePointer& altered);
 
+  // ---- what there is
+
+  struct StoredIndex {
+    catalog::IndexId id = 0;
+    kv::FamilyId family = 0;
+    catalog::IndexState state = catalog::IndexState::kUnknown;
+    catalog::TablePointer table;  // null without one
+    std::uint64_t bytes = 0;      // about
+    bool has_undecided_changes = false;
+  };
+  // Every index that has entries, and every dropped one. One that is kUnknown is a leak: nothing
+  // will ever give its space back.
+  Result<std::vector<StoredIndex>> stored_indexes();
+
  private:
   Engine() = default;
   SharedTable& shared_table(const catalog::TablePointer& definition);
   void note_new_table(const catalog::TablePointer& definition);
+  StoredIndex describe(catalog::IndexId id, kv::FamilyId family);
 
   std::unique_ptr<kv::Database> database_;
   std::unique_ptr<catalog::Catalog> catalog_;

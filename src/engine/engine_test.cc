@@ -303,5 +303,128 @@ TEST_F(EngineTest, AnIndexThatIsGivenUpIsReclaimedAndTheTableIsAsItWas) {
       engine->open_table("test/orders", without_by_city(), make_layout(), kCountsIds)));
 }
 
+// ---- changes that are not decided
+
+// The states of the indexes that have entries or are dropped.
+std::vector<catalog::IndexState> stored_states(Engine& engine) {
+  std::vector<catalog::IndexState> states;
+  for (const Engine::StoredIndex& index : must(engine.stored_indexes())) {
+    states.push_back(index.state);
+  }
+  return states;
+}
+using States = std::vector<catalog::IndexState>;
+
+TEST_F(EngineTest, ATableWithUndecidedChangesIsNotDroppedEmptiedOrGivenAnIndex) {
+  const auto engine = start();
+  must(engine->create_table(without_by_city(), 1));
+  const auto table = must(
+      engine->open_table("test/orders", without_by_city(), make_layout(), kCountsIds));
+  int user = 0;
+  const auto transaction = engine->transactions().make_transaction(&user);
+  table::RowWriter writer(*table);
+  must(writer.insert(*transaction, Record(row_).data()));
+  const catalog::TablePointer altered = must(engine->reserve_indexes(make_definition(Keys::kId)));
+  const table::test::NeverInterrupted never;
+  const auto build = [&](const void* asking) {
+    return engine->build_indexes(altered, make_layout(), never, asking);
+  };
+  EXPECT_TRUE(fails_with(ErrorCode::kLockTimeout, engine->drop_table("test/orders")));
+  EXPECT_TRUE(fails_with(ErrorCode::kLockTimeout, engine->truncate_table("test/orders")));
+  EXPECT_TRUE(fails_with(ErrorCode::kLockTimeout, build(nullptr)));
+  EXPECT_NE(engine->drop_table("test/orders").message().find("test/orders"), std::string::npos);
+  EXPECT_TRUE(succeeds(build(&user))) << "one's own are not in the way";
+  engine->abandon_indexes(altered);
+  must(transaction->commit(kv::Durability::kBuffered));
+  EXPECT_TRUE(succeeds(engine->drop_table("test/orders")));
+}
+
+TEST_F(EngineTest, ATemporaryTableDroppedAmidATransactionIsReclaimedAfterItsCommit) {
+  for (const bool empties : {false, true}) {
+    const auto engine = start(empties ? "emptied" : "dropped");
+    engine->worker().start_reclaiming();
+    must(engine->create_table(make_definition(Keys::kId), 0));
+    const auto transaction = engine->transactions().make_transaction(nullptr);
+    {
+      const auto table = open(*engine);
+      table::RowWriter writer(*table);
+      must(writer.insert(*transaction, Record(row_).data()));
+    }
+    constexpr auto kLeave = Engine::Undecided::kLeave;
+    must(empties ? engine->truncate_table("test/orders", nullptr, kLeave)
+                 : engine->drop_table("test/orders", nullptr, kLeave));
+    // Another table's indexes are reclaimed meanwhile: those are passed over, not waited for.
+    catalog::TableDefinition other = make_definition(Keys::kId);
+    other.name = "test/other";
+    must(engine->create_table(other, 0));
+    must(engine->drop_table("test/other"));
+    const std::size_t held = make_definition(Keys::kId).indexes.size();
+    basalt::test::await([&] { return engine->catalog().dropped_indexes().size() == held; });
+    for (const Engine::StoredIndex& index : must(engine->stored_indexes())) {
+      EXPECT_EQ(index.state, catalog::IndexState::kDropped);
+      EXPECT_TRUE(index.has_undecided_changes);
+    }
+    must(transaction->commit(kv::Durability::kBuffered));
+    engine->worker().wake();
+    basalt::test::await([&] { return engine->catalog().dropped_indexes().empty(); });
+    EXPECT_EQ(stored_states(*engine), States{});
+  }
+}
+
+TEST_F(EngineTest, ADroppedIndexWaitsForARecoveredTransactionToo) {
+  auto engine = start();
+  must(engine->create_table(make_definition(Keys::kId), 0));
+  {
+    const auto table = open(*engine);
+    auto transaction = engine->transactions().make_transaction(nullptr);
+    table::RowWriter writer(*table);
+    must(writer.insert(*transaction, Record(row_).data()));
+    must(transaction->prepare("x", kv::Durability::kSynced));
+    engine->transactions().detach_prepared(std::move(transaction));
+  }
+  engine.reset();
+  engine = start();
+  EXPECT_TRUE(fails_with(ErrorCode::kLockTimeout, engine->drop_table("test/orders")));
+  must(engine->drop_table("test/orders", nullptr, Engine::Undecided::kLeave));
+  engine->worker().start_reclaiming();
+  catalog::TableDefinition other = make_definition(Keys::kId);
+  must(engine->create_table(other, 0));
+  must(engine->drop_table("test/orders"));
+  const std::size_t held = other.indexes.size();
+  basalt::test::await([&] { return engine->catalog().dropped_indexes().size() == held; });
+  bool found = false;
+  must(engine->transactions().commit_prepared("x", found));
+  engine->worker().wake();
+  basalt::test::await([&] { return engine->catalog().dropped_indexes().empty(); });
+  EXPECT_EQ(stored_states(*engine), States{});
+}
+
+TEST_F(EngineTest, EveryStoredIndexHasAStateAndWhatNobodyKnowsIsFound) {
+  const auto engine = start();
+  must(engine->create_table(without_by_city(), 1));
+  const auto table = must(
+      engine->open_table("test/orders", without_by_city(), make_layout(), kCountsIds));
+  insert(*engine, *table, row_);
+  const catalog::TablePointer altered = must(engine->reserve_indexes(make_definition(Keys::kId)));
+  const table::test::NeverInterrupted never;
+  must(engine->build_indexes(altered, make_layout(), never));
+  States expected(without_by_city().indexes.size(), catalog::IndexState::kInUse);
+  expected.push_back(catalog::IndexState::kBuilding);
+  EXPECT_EQ(stored_states(*engine), expected);
+  engine->abandon_indexes(altered);
+  expected.back() = catalog::IndexState::kDropped;
+  EXPECT_EQ(stored_states(*engine), expected) << "nothing is reclaimed yet";
+  kv::WriteBatch batch;
+  std::string key;
+  append_be32(key, 70000);
+  batch.put(kv::kDefaultFamily, key + "leaked", std::string(1000, 'v'));
+  must(engine->database().write(batch, kv::Durability::kBuffered));
+  const Engine::StoredIndex leak = must(engine->stored_indexes()).back();
+  EXPECT_EQ(leak.id, 70000u);
+  EXPECT_EQ(leak.state, catalog::IndexState::kUnknown);
+  EXPECT_EQ(leak.table, nullptr);
+  EXPECT_GT(leak.bytes, 0u);
+}
+
 }  // namespace
 }  // namespace basalt::engine

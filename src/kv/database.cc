@@ -431,6 +431,30 @@ RangeSize Database::estimate(FamilyId family, const KeyRange& range) {
   return result;
 }
 
+Result<std::vector<std::uint32_t>> Database::stored_indexes(FamilyId family) {
+  rdb::ReadOptions options;
+  options.total_order_seek = true;
+  options.fill_cache = false;
+  const std::unique_ptr<rdb::Iterator> iterator(
+      db_->GetBaseDB()->NewIterator(options, family_handle(family)));
+  std::vector<std::uint32_t> ids;
+  iterator->SeekToFirst();
+  while (iterator->Valid()) {
+    const rdb::Slice key = iterator->key();
+    if (key.size() < sizeof(std::uint32_t)) {
+      return Status(ErrorCode::kCorruption, "there is a key that is of no index");
+    }
+    const std::uint32_t id = load_be32(key.data());
+    ids.push_back(id);
+    if (id == UINT32_MAX) break;
+    std::string next;
+    append_be32(next, id + 1);
+    iterator->Seek(next);
+  }
+  BASALT_TRY(from_rocksdb(iterator->status()));
+  return ids;
+}
+
 std::uint64_t Database::estimate_memtable_entries(FamilyId family, const KeyRange& range) {
   std::uint64_t entries = 0;
   std::uint64_t bytes = 0;

@@ -217,6 +217,9 @@ class Database {
   // no read looks for ranges that were reclaimed.
   Status reclaim(FamilyId family, const KeyRange& range);
   RangeSize estimate(FamilyId family, const KeyRange& range);
+  // The ids of the indexes that have entries, in order. Unlike other reads it passes over ranges
+  // that were reclaimed. Costs a search for each, and more after many removals.
+  Result<std::vector<std::uint32_t>> stored_indexes(FamilyId family);
   // Only the entries in memtables, of which RangeSize has the size, too.
   std::uint64_t estimate_memtable_entries(FamilyId family, const KeyRange& range);
   // How many bytes of keys and values a stored byte holds, in the files that overlap the range;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <limits>
 #include <mutex>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -207,12 +208,13 @@ bool LockManager::holds(const LockOwner& owner, std::string_view key, LockMode a
   return table_->ranges.covers(owner, key, at_least);
 }
 
-bool LockManager::holds_in_space(const LockOwner& owner, std::uint32_t space) const {
+std::vector<std::uint32_t> LockManager::locked_spaces(const LockOwner& owner) const {
+  std::set<std::uint32_t> spaces;
   for (const Slot* slot = owner.newest_held_; slot != nullptr; slot = slot->owner_next) {
-    if (space_of(slot->key()) == space) return true;
+    spaces.insert(space_of(slot->key()));
   }
-  return std::any_of(owner.ranges_.begin(), owner.ranges_.end(),
-                     [&](const auto& holding) { return holding->space == space; });
+  for (const auto& holding : owner.ranges_) spaces.insert(holding->space);
+  return {spaces.begin(), spaces.end()};
 }
 
 void LockManager::release_gaps(LockOwner& owner) { table_->ranges.clear_gaps(owner); }

@@ -110,9 +110,9 @@ class LockManager {
   // Whether the owner holds `at_least` that mode on the key.
   bool holds(const LockOwner& owner, std::string_view key, LockMode at_least) const;
 
-  // Whether the owner has locked a key or a range of the space. The owner's thread, or while no
-  // thread uses the owner. Linear in its locks.
-  bool holds_in_space(const LockOwner& owner, std::uint32_t space) const;
+  // The spaces in which the owner has locked a key or a range, in order, each once. The owner's
+  // thread. Linear in its locks.
+  std::vector<std::uint32_t> locked_spaces(const LockOwner& owner) const;
 
   // Gives up the owner's gap locks, and keeps its locks on keys.
   void release_gaps(LockOwner& owner);

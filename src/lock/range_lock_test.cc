@@ -173,14 +173,15 @@ TEST_F(RangeLockTest, GapsCanBeGivenUpWhileKeysStayLocked) {
   EXPECT_TRUE(manager_.holds(a_, key(15), kX));
 }
 
-TEST_F(RangeLockTest, AnOwnerHoldsSomethingInASpaceIfItHasLockedAKeyOrARangeThere) {
-  const std::uint32_t space = 0x69647831;  // "idx1"
-  EXPECT_FALSE(manager_.holds_in_space(a_, space));
+TEST_F(RangeLockTest, TheSpacesOfAnOwnerAreThoseInWhichItHasLockedAKeyOrARange) {
+  using Spaces = std::vector<std::uint32_t>;
+  EXPECT_EQ(manager_.locked_spaces(a_), Spaces{});
   ASSERT_TRUE(manager_.lock(a_, key(1), kS, kNoWait).is_ok());
-  EXPECT_TRUE(manager_.holds_in_space(a_, space));
-  EXPECT_FALSE(manager_.holds_in_space(a_, space + 1));
+  ASSERT_TRUE(manager_.lock(a_, key(2), kX, kNoWait).is_ok());
+  ASSERT_TRUE(manager_.lock(a_, "idx0 other", kS, kNoWait).is_ok());
+  EXPECT_EQ(manager_.locked_spaces(a_), (Spaces{0x69647830, 0x69647831})) << "idx0 and idx1";
   manager_.lock_gap(b_, key(1), key(2));
-  EXPECT_TRUE(manager_.holds_in_space(b_, space));
+  EXPECT_EQ(manager_.locked_spaces(b_), Spaces{0x69647831});
 }
 
 // ---- escalation

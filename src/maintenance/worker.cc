@@ -1,5 +1,6 @@
 #include "maintenance/worker.h"
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <utility>
@@ -15,10 +16,12 @@ constexpr std::chrono::seconds kRound{1};
 
 }  // namespace
 
-Worker::Worker(kv::Database& database, catalog::Catalog& catalog, Task every_round)
+Worker::Worker(kv::Database& database, catalog::Catalog& catalog, Task every_round,
+               IndexesInUse in_use)
     : database_(database),
       catalog_(catalog),
       every_round_(std::move(every_round)),
+      in_use_(std::move(in_use)),
       thread_([this] { run(); }) {}
 
 Worker::~Worker() {
@@ -101,7 +104,13 @@ void Worker::sync_log() {
 
 void Worker::reclaim_dropped() {
   if (!reclaiming_ || !database_.health().check_not_read_only().is_ok()) return;
-  for (const catalog::DroppedIndex& index : catalog_.dropped_indexes()) {
+  const std::vector<catalog::DroppedIndex> dropped = catalog_.dropped_indexes();
+  if (dropped.empty()) return;
+  // Asked after they were dropped. What is committed after the reclaiming would be known to nobody.
+  std::vector<catalog::IndexId> in_use;
+  if (in_use_) in_use = in_use_();
+  for (const catalog::DroppedIndex& index : dropped) {
+    if (std::ranges::binary_search(in_use, index.id)) continue;
     kv::KeyRange range;
     append_be32(range.lower, index.id);
     append_be32(range.upper, index.id + 1);

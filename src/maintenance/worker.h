@@ -19,15 +19,20 @@ namespace basalt::maintenance {
 //   - measures the free space of the device;
 //   - releases snapshots and iterators that nobody uses;
 //   - syncs the log, if commits leave that to the background;
-//   - gives back the space of dropped indexes.
+//   - gives back the space of dropped indexes to which nobody can write any more.
 // A failure is logged and tried again with the next round. Stopped by the destructor, between
 // two steps.
 class Worker {
  public:
   using Task = std::function<Status()>;
+  // The indexes to which transactions may yet write, in order. A dropped one that is not among them
+  // will not be again.
+  using IndexesInUse = std::function<std::vector<catalog::IndexId>()>;
 
-  // `every_round`, which may be null, is done in every round; what it returns is not logged.
-  Worker(kv::Database& database, catalog::Catalog& catalog, Task every_round = nullptr);
+  // `every_round` is done in every round; what it returns is not logged. Both functions may be
+  // null.
+  Worker(kv::Database& database, catalog::Catalog& catalog, Task every_round = nullptr,
+         IndexesInUse in_use = nullptr);
   // Tries once more what run_soon() left.
   ~Worker();
   Worker(const Worker&) = delete;
@@ -65,6 +70,7 @@ class Worker {
   std::vector<NamedTask> new_tasks_;  // guarded by mutex_
   std::vector<NamedTask> tasks_;      // of the thread; then of the destructor
   const Task every_round_;
+  const IndexesInUse in_use_;
   std::thread thread_;     // last: starts when everything else is there
 };
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/test_support.h"
@@ -96,6 +97,25 @@ TEST_F(WorkerTest, IndexesDroppedLaterAreReclaimedWithinARound) {
   must(catalog_->truncate("test/t"));
   ASSERT_TRUE(queue_empties()) << "nobody woke the worker";
   EXPECT_EQ(entries_for_good(*table), 0u);
+}
+
+TEST_F(WorkerTest, AnIndexThatIsInUseIsPassedOverUntilItIsNot) {
+  const catalog::TablePointer used = create_filled("test/used");
+  const catalog::TablePointer other = create_filled("test/other");
+  std::atomic<bool> is_used = true;
+  using Indexes = std::vector<catalog::IndexId>;
+  Worker worker(*database_, *catalog_, nullptr, [&] {
+    return is_used ? Indexes{used->indexes.front().id} : Indexes();
+  });
+  worker.start_reclaiming();
+  must(catalog_->drop("test/used"));
+  must(catalog_->drop("test/other"));
+  basalt::test::await([&] { return catalog_->dropped_indexes().size() == 1; });
+  EXPECT_EQ(catalog_->dropped_indexes().front().id, used->indexes.front().id);
+  EXPECT_EQ(entries_for_good(*used), 500u);
+  is_used = false;
+  ASSERT_TRUE(queue_empties());
+  EXPECT_EQ(entries_for_good(*used), 0u);
 }
 
 TEST_F(WorkerTest, WhatWasNotReclaimedBeforeAStopIsReclaimedAfterIt) {

@@ -83,6 +83,8 @@ int init(void* argument) noexcept {
 }
 
 int deinit(void*) noexcept {
+  // First, so that who is in there is out again when the engine has stopped.
+  remove_hooks();
   delete g_plugin;
   g_plugin = nullptr;
   set_log_sink(nullptr);

@@ -14,6 +14,8 @@ struct Plugin {
   handlerton* hton = nullptr;
   CollationRegistry collations;
   WaitReporter wait_reporter;
+  // What the partition engine does by itself; null where there is none.
+  int (*drop_partitioned_table)(handlerton*, const char*) = nullptr;
   std::unique_ptr<engine::Engine> engine;  // last: stopped first
 };
 

@@ -25,19 +25,21 @@ class KeySpans {
     std::string last;
   };
 
-  void add(std::string_view key) {
+  // Whether the key is the first one of its index.
+  bool add(std::string_view key) {
     const std::uint32_t index = index_of(key);
     for (Span& span : std::span(spans_).first(used_)) {
       if (span.index != index) continue;
       if (key < span.first) span.first = key;
       if (key > span.last) span.last = key;
-      return;
+      return false;
     }
     if (used_ == spans_.size()) spans_.emplace_back();
     Span& span = spans_[used_++];
     span.index = index;
     span.first = key;
     span.last = key;
+    return true;
   }
   void clear() {
     used_ = 0;
@@ -45,6 +47,10 @@ class KeySpans {
   }
 
   std::span<const Span> all() const { return std::span(spans_).first(used_); }
+  // Of keys of an index: they begin with its id.
+  static std::uint32_t index_of(std::string_view key) {
+    return key.size() < sizeof(std::uint32_t) ? 0 : load_be32(key.data());
+  }
   bool may_have(std::string_view key) const {
     const std::uint32_t index = index_of(key);
     return std::ranges::any_of(all(), [&](const Span& span) {
@@ -60,10 +66,6 @@ class KeySpans {
 
  private:
   static constexpr std::size_t kMostKept = 64;
-
-  static std::uint32_t index_of(std::string_view key) {
-    return key.size() < sizeof(std::uint32_t) ? 0 : load_be32(key.data());
-  }
 
   std::vector<Span> spans_;  // behind the used ones are those that clear() left
   std::size_t used_ = 0;

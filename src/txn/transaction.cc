@@ -27,15 +27,20 @@ Status no_such_savepoint() { return Status(ErrorCode::kInvalidArgument, "no such
 }  // namespace
 
 Transaction::Transaction(TransactionManager& manager, std::uint64_t id, void* user)
-    : manager_(manager), owner_(id, user) {}
+    : manager_(manager), owner_(id, user), undecided_(manager.shared_undecided()) {
+  undecided_->enter(changed_indexes_);
+}
 
 Transaction::~Transaction() {
   BASALT_ASSERT(state_ != State::kPrepared && state_ != State::kOrdered);
   if (state_ == State::kActive) {
     rollback().ignore("the batch dies with the transaction; finish() released the locks");
   }
-  const BatchGuard guard(*this);
-  inserts_->attach(nullptr);
+  {
+    const BatchGuard guard(*this);
+    inserts_->attach(nullptr);
+  }
+  undecided_->leave(changed_indexes_);
 }
 
 void Transaction::activate() {
@@ -66,6 +71,9 @@ void Transaction::finish() {
   changed_keys_.clear();
   statement_mark_ = 0;
   marks_.clear();
+  changed_indexes_.clear();
+  if (is_user_prepared_) manager_.note_handed_over(name_);
+  is_user_prepared_ = false;
   name_.clear();
   state_ = State::kIdle;
   // Last: whoever waits for it to be visible may find its locks gone, too.
@@ -423,10 +431,24 @@ Status Transaction::begin_writing() {
   return Status::ok();
 }
 
+void Transaction::note_change(std::string_view key) {
+  if (!changed_keys_.add(key)) [[likely]] return;
+  const std::uint32_t index = KeySpans::index_of(key);
+  BASALT_DEBUG_ASSERT(manager_.may_change(index));
+  changed_indexes_.note(index);
+}
+
+// A commit into an index of which nobody knows any more would leave rows that nobody gives back.
+void Transaction::check_commit() const {
+  BASALT_DEBUG_ASSERT(std::ranges::all_of(changed_indexes_.all(), [this](std::uint32_t index) {
+    return manager_.may_commit(index);
+  }));
+}
+
 Status Transaction::put(kv::FamilyId family, std::string_view key, std::string_view value) {
   const BatchGuard guard(*this);
   BASALT_TRY(begin_writing());
-  changed_keys_.add(key);
+  note_change(key);
   return from_rocksdb(writes_->PutUntracked(manager_.database().family_handle(family),
                                             slice_of(key), slice_of(value)));
 }
@@ -434,7 +456,7 @@ Status Transaction::put(kv::FamilyId family, std::string_view key, std::string_v
 Status Transaction::remove(kv::FamilyId family, std::string_view key) {
   const BatchGuard guard(*this);
   BASALT_TRY(begin_writing());
-  changed_keys_.add(key);
+  note_change(key);
   return from_rocksdb(
       writes_->DeleteUntracked(manager_.database().family_handle(family), slice_of(key)));
 }
@@ -442,7 +464,7 @@ Status Transaction::remove(kv::FamilyId family, std::string_view key) {
 Status Transaction::remove_single(kv::FamilyId family, std::string_view key) {
   const BatchGuard guard(*this);
   BASALT_TRY(begin_writing());
-  changed_keys_.add(key);
+  note_change(key);
   return from_rocksdb(
       writes_->SingleDeleteUntracked(manager_.database().family_handle(family), slice_of(key)));
 }
@@ -475,6 +497,10 @@ Status Transaction::prepare(const std::string& name, kv::Durability durability,
     const BatchGuard held(*this);
     if (!has_writes_) BASALT_TRY(begin_writing());
     if (keeps_guards) {
+      // Of what it has only locked the rows stay as they are, too.
+      for (const std::uint32_t index : manager_.locks().locked_spaces(owner_)) {
+        changed_indexes_.note(index);
+      }
       // Recovery locks every key that the transaction changes; removing what is not there changes
       // nothing else.
       for (const Guard& guard : guards_) BASALT_TRY(remove(guard.family, guard.key));
@@ -489,7 +515,11 @@ Status Transaction::prepare(const std::string& name, kv::Durability durability,
   }
   name_ = name;
   state_ = State::kPrepared;
-  if (keeps_guards) manager_.locks().release_gaps(owner_);
+  if (keeps_guards) {
+    manager_.locks().release_gaps(owner_);
+    manager_.note_user_prepared(name_);
+    is_user_prepared_ = true;
+  }
   BASALT_FAILPOINT("txn.prepare.before_sync");
   if (durability == kv::Durability::kSynced) BASALT_TRY(manager_.database().sync_log());
   BASALT_FAILPOINT("txn.prepare.after_write");
@@ -532,6 +562,7 @@ Status Transaction::commit(kv::Durability durability) {
     if (statement_mark_ != 0) end_statement();
     const BatchGuard guard(*this);
     if (state_ == State::kActive) BASALT_TRY(check_room());
+    check_commit();
     const bool is_in_binlog = state_ == State::kOrdered && !binlog_position_.file.empty();
     writes_->GetWriteOptions()->sync = durability == kv::Durability::kSynced && !is_in_binlog;
     BASALT_FAILPOINT("txn.commit.before_write");

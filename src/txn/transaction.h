@@ -15,6 +15,7 @@
 #include "txn/binlog_position.h"
 #include "txn/insert_registry.h"
 #include "txn/key_spans.h"
+#include "txn/undecided_changes.h"
 
 namespace basalt_rocksdb {
 class Transaction;
@@ -280,6 +281,9 @@ class Transaction {
   // The own changes, to be found by their keys.
   basalt_rocksdb::WriteBatchWithIndex& own_changes();
   void announce_inserts(std::span<const std::string_view> keys);
+  // Before the key is changed in the batch, which is held.
+  void note_change(std::string_view key);
+  void check_commit() const;
   void activate();
   Status begin_writing();
   Status check_room() const;
@@ -302,6 +306,9 @@ class Transaction {
   std::uint64_t batch_bytes_max_ = std::numeric_limits<std::uint64_t>::max();
   // Of every key that was put or removed, also if a savepoint has undone it.
   KeySpans changed_keys_;
+  ChangedIndexes changed_indexes_{owner_};
+  // The manager's, in which they are. An idle transaction may go after its manager.
+  const std::shared_ptr<UndecidedChanges> undecided_;
   bool in_statement_ = false;
   // The number of the mark at the statement's beginning, put by its first write or savepoint. Zero:
   // there is none.
@@ -312,6 +319,8 @@ class Transaction {
   std::unique_ptr<kv::Snapshot> transaction_snapshot_;
   std::unique_ptr<kv::Snapshot> statement_snapshot_;
   std::string name_;
+  // Whether a user has prepared it: TransactionManager::note_user_prepared().
+  bool is_user_prepared_ = false;
   std::uint64_t place_ = 0;  // in the commit order
   BinlogPosition binlog_position_;
   struct Guard {

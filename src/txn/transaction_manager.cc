@@ -4,7 +4,7 @@
 #include <rocksdb/utilities/transaction_db.h>
 #include <rocksdb/write_batch.h>
 
-#include <algorithm>
+#include <utility>
 
 #include "kv/rocksdb_access.h"
 #include "kv/status_conversion.h"
@@ -14,12 +14,14 @@ namespace {
 
 namespace rdb = kv::rdb;
 
-// Locks every key a batch changes, and announces every key it puts: which of them are rows is known
-// only to the catalog, and a few locks too many on a recovered transaction cost nothing.
+// Locks every key a batch changes, notes its index, and announces every key it puts: which of them
+// are rows is known only to the catalog, and a few locks too many on a recovered transaction cost
+// nothing.
 class KeyLocker : public rdb::WriteBatch::Handler {
  public:
-  KeyLocker(lock::LockManager& locks, lock::LockOwner& owner, PendingInserts& inserts)
-      : locks_(locks), owner_(owner), inserts_(inserts) {}
+  KeyLocker(lock::LockManager& locks, lock::LockOwner& owner, PendingInserts& inserts,
+            ChangedIndexes& changed)
+      : locks_(locks), owner_(owner), inserts_(inserts), changed_(changed) {}
 
   // Which keys are new is not known either.
   rdb::Status PutCF(std::uint32_t, const rdb::Slice& key, const rdb::Slice&) override {
@@ -35,6 +37,7 @@ class KeyLocker : public rdb::WriteBatch::Handler {
 
  private:
   rdb::Status lock(const rdb::Slice& key) {
+    changed_.note(KeySpans::index_of({key.data(), key.size()}));
     lock::WaitPolicy policy;
     policy.may_wait = false;
     const Status status =
@@ -46,6 +49,7 @@ class KeyLocker : public rdb::WriteBatch::Handler {
   lock::LockManager& locks_;
   lock::LockOwner& owner_;
   PendingInserts& inserts_;
+  ChangedIndexes& changed_;
 };
 
 }  // namespace
@@ -79,7 +83,8 @@ Status TransactionManager::recover() {
     transaction->inserts_->attach(prepared);
     inserts_->add(transaction->inserts_);
     transaction->inserts_are_open_ = true;
-    KeyLocker locker(locks_, transaction->owner_, *transaction->inserts_);
+    KeyLocker locker(locks_, transaction->owner_, *transaction->inserts_,
+                     transaction->changed_indexes_);
     const Status status = kv::from_rocksdb(
         prepared->GetWriteBatch()->GetWriteBatch()->Iterate(&locker));
     detach_prepared(std::move(transaction));
@@ -91,9 +96,23 @@ Status TransactionManager::recover() {
 void TransactionManager::detach_prepared(std::unique_ptr<Transaction> transaction) {
   BASALT_ASSERT(transaction->state() == Transaction::State::kPrepared);
   locks_.forget_user(transaction->lock_owner());
+  transaction->is_user_prepared_ = false;
   const std::lock_guard guard(mutex_);
   std::string name = transaction->prepared_name();
+  held_by_sessions_.erase(name);
   prepared_.emplace(std::move(name), std::move(transaction));
+  handed_over_.notify_all();
+}
+
+void TransactionManager::note_user_prepared(const std::string& name) {
+  const std::lock_guard guard(mutex_);
+  held_by_sessions_.insert(name);
+}
+
+void TransactionManager::note_handed_over(const std::string& name) {
+  const std::lock_guard guard(mutex_);
+  held_by_sessions_.erase(name);
+  handed_over_.notify_all();
 }
 
 std::vector<std::string> TransactionManager::prepared_names() const {
@@ -103,25 +122,9 @@ std::vector<std::string> TransactionManager::prepared_names() const {
   return names;
 }
 
-bool TransactionManager::is_held_by_prepared(std::span<const std::uint32_t> indexes) {
-  const auto holds = [&](Transaction& transaction) {
-    return std::any_of(indexes.begin(), indexes.end(), [&](std::uint32_t index) {
-      return locks_.holds_in_space(transaction.lock_owner(), index);
-    });
-  };
-  {
-    const std::lock_guard guard(decided_mutex_);
-    for (const Decided& decided : decided_) {
-      if (holds(*decided.transaction)) return true;
-    }
-  }
-  const std::lock_guard guard(mutex_);
-  return std::any_of(prepared_.begin(), prepared_.end(),
-                     [&](const auto& prepared) { return holds(*prepared.second); });
-}
-
 std::unique_ptr<Transaction> TransactionManager::take_prepared(const std::string& name) {
-  const std::lock_guard guard(mutex_);
+  std::unique_lock guard(mutex_);
+  handed_over_.wait(guard, [&] { return !held_by_sessions_.contains(name); });
   const auto found = prepared_.find(name);
   if (found == prepared_.end()) return nullptr;
   std::unique_ptr<Transaction> transaction = std::move(found->second);
@@ -152,6 +155,9 @@ void TransactionManager::keep_decided(std::unique_ptr<Transaction> transaction,
   BASALT_ASSERT(transaction->state() == Transaction::State::kPrepared ||
                 transaction->state() == Transaction::State::kOrdered);
   locks_.forget_user(transaction->lock_owner());
+  if (std::exchange(transaction->is_user_prepared_, false)) {
+    note_handed_over(transaction->prepared_name());
+  }
   const std::lock_guard guard(decided_mutex_);
   decided_.push_back({std::move(transaction), decision});
   decided_count_ = decided_.size();

@@ -1,9 +1,11 @@
 #pragma once
 #include <atomic>
+#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,6 +18,7 @@
 #include "txn/commit_order.h"
 #include "txn/insert_registry.h"
 #include "txn/transaction.h"
+#include "txn/undecided_changes.h"
 
 // All transactions of one database: makes them, and decides prepared ones by name.
 //
@@ -36,6 +39,19 @@ class TransactionManager {
   InsertRegistry& inserts() { return *inserts_; }
   CommitOrder& order() { return order_; }
   BinlogPositions& binlog_positions() { return binlog_positions_; }
+  UndecidedChanges& undecided() { return *undecided_; }
+  const std::shared_ptr<UndecidedChanges>& shared_undecided() { return undecided_; }
+
+  // What debug builds assert of indexes: that one may get a transaction's first change, and that a
+  // commit of changes that it has got will be given back some day, if not sooner used. To be set
+  // before the first transaction; null: anything may.
+  using IndexCheck = std::function<bool(std::uint32_t index)>;
+  void set_index_checks(IndexCheck may_change, IndexCheck may_commit) {
+    may_change_ = std::move(may_change);
+    may_commit_ = std::move(may_commit);
+  }
+  bool may_change(std::uint32_t index) const { return !may_change_ || may_change_(index); }
+  bool may_commit(std::uint32_t index) const { return !may_commit_ || may_commit_(index); }
 
   std::unique_ptr<Transaction> make_transaction(void* user);
 
@@ -47,10 +63,13 @@ class TransactionManager {
   void detach_prepared(std::unique_ptr<Transaction> transaction);
   // The names of the prepared transactions that no session holds.
   std::vector<std::string> prepared_names() const;
-  // Whether a prepared transaction that no session holds has locked anything in one of the indexes:
-  // no metadata lock keeps the table from being dropped then.
-  bool is_held_by_prepared(std::span<const std::uint32_t> indexes);
-  // `found` is false if there is no such prepared transaction.
+  // A user has prepared a transaction, and any session may decide it by name as soon as the one
+  // that holds it ends.
+  void note_user_prepared(const std::string& name);
+  // It has been decided by its session, or detached.
+  void note_handed_over(const std::string& name);
+  // `found` is false if there is no such prepared transaction. One of a user that a session holds
+  // is waited for: the session is ending.
   Status commit_prepared(const std::string& name, bool& found);
   Status rollback_prepared(const std::string& name, bool& found);
 
@@ -79,9 +98,14 @@ class TransactionManager {
   lock::LockManager& locks_;
   const std::unique_ptr<ChangeTracker> changes_ = std::make_unique<ChangeTracker>();
   const std::unique_ptr<InsertRegistry> inserts_ = std::make_unique<InsertRegistry>();
+  IndexCheck may_change_;
+  IndexCheck may_commit_;
+  const std::shared_ptr<UndecidedChanges> undecided_ = std::make_shared<UndecidedChanges>();
   std::atomic<std::uint64_t> next_id_{1};
   mutable std::mutex mutex_;
   std::map<std::string, std::unique_ptr<Transaction>> prepared_;
+  std::set<std::string> held_by_sessions_;  // those that users have prepared; guarded by mutex_
+  std::condition_variable handed_over_;
   CommitOrder order_;
   BinlogPositions binlog_positions_;
   std::mutex decided_mutex_;

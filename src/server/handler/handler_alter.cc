@@ -1,6 +1,7 @@
 #include "server/convert/table_layout.h"
 #include "server/handler/ha_rocksdb.h"
 #include "server/handler/table_version.h"
+#include "server/handler/undecided_changes.h"
 #include "server/plugin.h"
 #include "server/mariadb.h"
 
@@ -19,8 +20,9 @@ class IndexAddition final : public inplace_alter_handler_ctx {
   explicit IndexAddition(catalog::TablePointer altered) : altered_(std::move(altered)) {}
   ~IndexAddition() override { abandon(); }
 
-  Status build(const codec::TableLayout& layout, const table::Interruption& interruption) {
-    Result<std::uint64_t> rows = the_engine().build_indexes(altered_, layout, interruption);
+  Status build(THD* thd, const codec::TableLayout& layout,
+               const table::Interruption& interruption) {
+    Result<std::uint64_t> rows = the_engine().build_indexes(altered_, layout, interruption, thd);
     if (!rows.is_ok()) return rows.take_status();
     rows_ = rows.value();
     return Status::ok();
@@ -72,7 +74,8 @@ enum_alter_inplace_result ha_rocksdb::check_if_supported_inplace_alter(
 }
 
 // Nobody writes to the table from here on, and those who have written have ended their
-// transactions; except prepared ones, for which external_lock() has refused the statement.
+// transactions; except prepared ones, for which external_lock() has refused the statement, and the
+// build would.
 bool ha_rocksdb::prepare_inplace_alter_table(TABLE* altered, Alter_inplace_info* info) noexcept {
   ServerTable translation =
       translate_table(*altered, opened().definition().name, g_plugin->collations);
@@ -86,7 +89,10 @@ bool ha_rocksdb::prepare_inplace_alter_table(TABLE* altered, Alter_inplace_info*
 }
 
 bool ha_rocksdb::inplace_alter_table(TABLE*, Alter_inplace_info* info) noexcept {
-  return fail_statement(addition_of(*info)->build(opened().layout(), Session::of(ha_thd())));
+  Status status =
+      addition_of(*info)->build(ha_thd(), opened().layout(), Session::of(ha_thd()));
+  warn_if_undecided(ha_thd(), status);
+  return fail_statement(std::move(status));
 }
 
 // Also asked to give up what has not begun, and what could not be published.

@@ -1,7 +1,7 @@
 #include "base/log.h"
 #include "server/convert/error_mapping.h"
 #include "server/handler/ha_rocksdb.h"
-#include "server/handler/prepared_changes.h"
+#include "server/handler/undecided_changes.h"
 #include "server/plugin.h"
 #include "server/mariadb.h"
 
@@ -14,7 +14,7 @@ int ha_rocksdb::create(const char* name, TABLE* form, HA_CREATE_INFO* create_inf
 }
 
 int ha_rocksdb::delete_table(const char* name) noexcept {
-  return report(the_engine().drop_table(table_name_of(name)));
+  return report(drop_by_name(ha_thd(), table_name_of(name)));
 }
 
 int ha_rocksdb::rename_table(const char* from, const char* to) noexcept {
@@ -26,11 +26,11 @@ int ha_rocksdb::rename_table(const char* from, const char* to) noexcept {
 }
 
 int ha_rocksdb::truncate() noexcept {
-  if (table_share->tmp_table == NO_TMP_TABLE) {
-    const int error = refuse_if_held_by_prepared(ha_thd(), opened().definition());
-    if (error != 0) return error;
-  }
-  Status status = the_engine().truncate_table(share_->translation.definition.name);
+  const auto undecided = table_share->tmp_table == NO_TMP_TABLE ? engine::Engine::Undecided::kRefuse
+                                                                : engine::Engine::Undecided::kLeave;
+  Status status = the_engine().truncate_table(share_->translation.definition.name, ha_thd(),
+                                              undecided);
+  warn_if_undecided(ha_thd(), status);
   if (!status.is_ok()) return report(std::move(status));
   lock_shared_ha_data();
   status = open_shared_table(*share_);

@@ -1,5 +1,5 @@
 #include "server/handler/ha_rocksdb.h"
-#include "server/handler/prepared_changes.h"
+#include "server/handler/undecided_changes.h"
 #include "server/plugin.h"
 #include "server/mariadb.h"
 
@@ -44,11 +44,24 @@ bool is_administrative(THD* thd) {
   }
 }
 
-// Statements that put a copy into the place of the table.
-bool rebuilds_table(THD* thd) {
-  const int command = thd_sql_command(thd);
-  return command == SQLCOM_ALTER_TABLE || command == SQLCOM_CREATE_INDEX ||
-         command == SQLCOM_DROP_INDEX;
+// Whether the statement may make another thing of the rows than the table: a copy, an index, parts
+// of it, nothing. It has kept writers away then, before it locks the table.
+bool replaces_table(THD* thd, const TABLE& table) {
+  if (table.mdl_ticket == nullptr || table.mdl_ticket->get_type() < MDL_SHARED_NO_WRITE) {
+    return false;
+  }
+  switch (thd_sql_command(thd)) {
+    case SQLCOM_ALTER_TABLE:
+    case SQLCOM_CREATE_INDEX:
+    case SQLCOM_DROP_INDEX:
+    case SQLCOM_TRUNCATE:
+    case SQLCOM_OPTIMIZE:
+    case SQLCOM_REPAIR:
+    case SQLCOM_CHECK:
+      return true;
+    default:
+      return false;
+  }
 }
 
 bool is_multi_statement(THD* thd) {
@@ -127,7 +140,7 @@ int ha_rocksdb::start_stmt(THD* thd, thr_lock_type type) noexcept {
 
 int ha_rocksdb::refuse_statement(THD* thd) {
   if (is_sequence() || table_share->tmp_table != NO_TMP_TABLE) return 0;
-  if (rebuilds_table(thd)) return refuse_if_held_by_prepared(thd, opened().definition());
+  if (replaces_table(thd, *table)) return refuse_if_undecided(thd, opened().definition());
   const bool reads_snapshot = !row_lock_ && !is_administrative(thd);
   if (reads_snapshot && transaction().is_snapshot_older_than(opened().state().exists_since)) {
     return HA_ERR_TABLE_DEF_CHANGED;

@@ -10,4 +10,6 @@ void install_hooks(handlerton* hton) {
   install_status_hooks(hton);
 }
 
+void remove_hooks() { remove_table_hooks(); }
+
 }  // namespace basalt::server

@@ -4,8 +4,8 @@
 #include "server/convert/error_mapping.h"
 #include "server/convert/table_layout.h"
 #include "server/handler/ha_rocksdb.h"
-#include "server/handler/prepared_changes.h"
 #include "server/handler/table_version.h"
+#include "server/handler/undecided_changes.h"
 #include "server/handlerton/hooks.h"
 #include "server/plugin.h"
 #include "server/mariadb.h"
@@ -19,23 +19,32 @@ handler* create_handler(handlerton* hton, TABLE_SHARE* share, MEM_ROOT* memory) 
 
 // Called for tables of any engine whose definition file is missing: absence is not an error.
 int drop_table(handlerton*, const char* path) noexcept {
-  const std::string name(table_name_of(path));
-  const catalog::TablePointer table = the_engine().catalog().find(name);
-  if (table != nullptr && !is_temporary_name(name)) {
-    const int error = refuse_if_held_by_prepared(current_thd, *table);
-    if (error != 0) return error;
-  }
-  const Status status = the_engine().drop_table(name);
+  const Status status = drop_by_name(current_thd, table_name_of(path));
   if (status.is(ErrorCode::kTableNotFound)) return ENOENT;
+  if (status.is(ErrorCode::kLockTimeout)) return to_handler_error(status, nullptr);
   if (!status.is_ok()) log_message(LogLevel::kError, "DROP TABLE: " + status.message());
   report_failure("the table cannot be dropped", status);
   return to_handler_error(status, nullptr);
 }
 
+// Drops the table at `path`, whose partitions are perhaps tables of ours. The partition engine
+// deletes its own file of the table before it asks us, partition by partition: a refusal then would
+// leave half a table. Drops of single partitions lock the table first, and are refused there.
+int drop_partitioned_table(handlerton* hton, const char* path) noexcept {
+  if (g_plugin == nullptr) return HA_ERR_INITIALIZATION;  // the plugin goes
+  const std::string prefix = std::string(table_name_of(path)) + "#P#";
+  for (const catalog::TablePointer& table : the_engine().catalog().all_tables()) {
+    if (!table->name.starts_with(prefix)) continue;
+    const int error = refuse_if_undecided(current_thd, *table);
+    if (error != 0) return error;
+  }
+  return g_plugin->drop_partitioned_table(hton, path);
+}
+
 void drop_tables_with_prefix(std::string_view prefix) {
   for (const catalog::TablePointer& table : the_engine().catalog().all_tables()) {
     if (!table->name.starts_with(prefix)) continue;
-    const Status status = the_engine().drop_table(table->name);
+    const Status status = drop_by_name(current_thd, table->name);
     if (!status.is_ok()) log_message(LogLevel::kError, "DROP DATABASE: " + status.message());
   }
 }
@@ -56,14 +65,18 @@ int check_version(handlerton*, const char* path, const LEX_CUSTRING*, ulonglong 
 }
 
 // From here on the server asks for no half-done DDL any more: temporary tables of the last run
-// go, and dropped indexes may be reclaimed.
+// go, and dropped indexes may be reclaimed. And all engines are there.
 int signal_ddl_recovery_done(handlerton*) noexcept {
   for (const catalog::TablePointer& table : the_engine().catalog().all_tables()) {
     if (!is_temporary_name(table->name)) continue;
-    const Status status = the_engine().drop_table(table->name);
+    const Status status = drop_by_name(nullptr, table->name);
     if (!status.is_ok()) log_message(LogLevel::kError, "temporary table: " + status.message());
   }
   the_engine().worker().start_reclaiming();
+  if (partition_hton != nullptr && g_plugin->drop_partitioned_table == nullptr) {
+    g_plugin->drop_partitioned_table = partition_hton->drop_table;
+    partition_hton->drop_table = drop_partitioned_table;
+  }
   return 0;
 }
 
@@ -75,6 +88,11 @@ void install_table_hooks(handlerton* hton) {
   hton->drop_database = drop_database;
   hton->check_version = check_version;
   hton->signal_ddl_recovery_done = signal_ddl_recovery_done;
+}
+
+void remove_table_hooks() {
+  if (g_plugin->drop_partitioned_table == nullptr) return;
+  partition_hton->drop_table = g_plugin->drop_partitioned_table;
 }
 
 }  // namespace basalt::server

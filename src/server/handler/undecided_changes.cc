@@ -1,0 +1,30 @@
+#include "server/handler/undecided_changes.h"
+
+#include <string>
+
+#include "server/convert/table_layout.h"
+#include "server/plugin.h"
+
+namespace basalt::server {
+
+void warn_if_undecided(THD* thd, const Status& status) {
+  if (thd == nullptr || !status.is(ErrorCode::kLockTimeout)) return;
+  const std::string text = "RocksDB: " + status.message();
+  push_warning(thd, Sql_condition::WARN_LEVEL_WARN, ER_LOCK_WAIT_TIMEOUT, text.c_str());
+}
+
+int refuse_if_undecided(THD* thd, const catalog::TableDefinition& table) {
+  const Status status = the_engine().check_decided(table, thd);
+  warn_if_undecided(thd, status);
+  return status.is_ok() ? 0 : HA_ERR_LOCK_WAIT_TIMEOUT;
+}
+
+Status drop_by_name(THD* thd, std::string_view name) {
+  const auto undecided = is_temporary_name(name) ? engine::Engine::Undecided::kLeave
+                                                 : engine::Engine::Undecided::kRefuse;
+  Status status = the_engine().drop_table(name, thd, undecided);
+  warn_if_undecided(thd, status);
+  return status;
+}
+
+}  // namespace basalt::server

@@ -1,0 +1,67 @@
+#pragma once
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <unordered_set>
+#include <vector>
+
+#include "lock/lock_owner.h"
+
+// Which indexes have changes that are neither committed nor rolled back.
+//
+// Purpose     Whoever drops, empties, copies or gives back an index, or builds another one from it,
+//             must know what may yet be written to it, whoever holds the transaction: a session,
+//             the manager after the session's end or a restart, or nobody who is still asked.
+// Protocol    A transaction is in the register from its making to its destruction, so there is no
+//             moment at which one that changes hands is nobody's. It notes each index once, before
+//             its first change of it is in the batch, and forgets all when its end is written.
+namespace basalt::txn {
+
+// The indexes of one transaction.
+//
+// Threads     note() and clear(): the transaction's. The rest: any.
+class ChangedIndexes {
+ public:
+  // `owner` has the same life: whose transaction it is, as long as a session holds it.
+  explicit ChangedIndexes(const lock::LockOwner& owner) : owner_(owner) {}
+  ChangedIndexes(const ChangedIndexes&) = delete;
+  ChangedIndexes& operator=(const ChangedIndexes&) = delete;
+
+  void note(std::uint32_t index);
+  // The transaction has ended.
+  void clear();
+
+  // Whether it has changes in one of the indexes and is not of `user`, if that is not null.
+  bool concern(std::span<const std::uint32_t> indexes, const void* user) const;
+  void append_to(std::vector<std::uint32_t>& indexes) const;
+  // The transaction's thread.
+  std::span<const std::uint32_t> all() const { return indexes_; }
+
+ private:
+  const lock::LockOwner& owner_;
+  mutable std::mutex mutex_;
+  std::vector<std::uint32_t> indexes_;  // changed by the transaction's thread, with the mutex
+};
+
+// All transactions of a database.
+//
+// Threads     Safe from any thread.
+// Lock order  The register's mutex, then that of a transaction's indexes, which is a leaf.
+class UndecidedChanges {
+ public:
+  // A transaction is made, or goes.
+  void enter(const ChangedIndexes& transaction);
+  void leave(const ChangedIndexes& transaction);
+
+  // Whether a transaction has changed one of the indexes and has not ended. Those of `user`, if it
+  // is not null, do not count. Linear in the number of transactions.
+  bool exist_in(std::span<const std::uint32_t> indexes, const void* user = nullptr) const;
+  // The indexes that transactions have changed which have not ended: each once, in order.
+  std::vector<std::uint32_t> indexes() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::unordered_set<const ChangedIndexes*> transactions_;  // guarded by mutex_
+};
+
+}  // namespace basalt::txn

@@ -1,0 +1,222 @@
+#include "txn/undecided_changes.h"
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/bytes.h"
+#include "txn/test_support.h"
+
+// Goal: as long as a transaction may yet write to an index, whoever asks is told so, whatever has
+// become of the transaction meanwhile; and no longer.
+namespace basalt::txn {
+namespace {
+
+using basalt::test::must;
+using test::commit;
+using test::kNoWait;
+using test::kRr;
+using Decision = TransactionManager::Decision;
+
+constexpr std::uint32_t kIndex = 300;
+constexpr std::uint32_t kOther = 301;
+
+std::string key_of(std::uint32_t index, std::string_view rest = "row") {
+  std::string key;
+  append_be32(key, index);
+  return key.append(rest);
+}
+
+class UndecidedChangesTest : public testing::Test {
+ protected:
+  TransactionManager& manager() { return store_.transactions(); }
+  bool has_changes(std::uint32_t index = kIndex, const void* user = nullptr) {
+    return manager().undecided().exist_in(std::array{index}, user);
+  }
+  std::unique_ptr<Transaction> changed(std::uint32_t index = kIndex, void* user = nullptr) {
+    auto transaction = manager().make_transaction(user);
+    test::put(*transaction, key_of(index), "v");
+    return transaction;
+  }
+  std::unique_ptr<Transaction> prepared(const std::string& name, void* user = nullptr) {
+    auto transaction = changed(kIndex, user);
+    must(transaction->prepare(name, kv::Durability::kSynced, /*keeps_guards=*/true));
+    return transaction;
+  }
+
+  test::Store store_;
+};
+
+TEST_F(UndecidedChangesTest, AnIndexHasThemFromTheFirstChangeToTheEndOfTheTransaction) {
+  const auto transaction = store_.begin();
+  for (const bool commits : {true, false}) {
+    EXPECT_FALSE(has_changes());
+    test::put(*transaction, key_of(kIndex), "v");
+    test::put(*transaction, key_of(kIndex, "row 2"), "v");
+    EXPECT_TRUE(has_changes());
+    EXPECT_FALSE(has_changes(kOther));
+    EXPECT_TRUE(manager().undecided().exist_in(std::array{kOther, kIndex}));
+    must(commits ? transaction->commit(kv::Durability::kBuffered) : transaction->rollback());
+  }
+  EXPECT_FALSE(has_changes());
+}
+
+TEST_F(UndecidedChangesTest, TheIndexesOfAllTransactionsAreListedOnce) {
+  using Indexes = std::vector<std::uint32_t>;
+  EXPECT_EQ(manager().undecided().indexes(), Indexes{});
+  const auto first = changed(kOther);
+  const auto second = store_.begin();
+  test::put(*second, key_of(kOther, "row 2"), "v");
+  test::put(*second, key_of(kIndex), "v");
+  EXPECT_EQ(manager().undecided().indexes(), (Indexes{kIndex, kOther}));
+}
+
+TEST_F(UndecidedChangesTest, EveryKindOfChangeCounts) {
+  const std::string key = key_of(kIndex);
+  for (int kind = 0; kind < 3; ++kind) {
+    const auto transaction = store_.begin();
+    must(transaction->lock(key, lock::LockMode::kExclusive, kNoWait));
+    must(kind == 0   ? transaction->put(test::kFamily, key, "v")
+         : kind == 1 ? transaction->remove(test::kFamily, key)
+                     : transaction->remove_single(test::kFamily, key));
+    EXPECT_TRUE(has_changes()) << kind;
+  }
+  EXPECT_FALSE(has_changes());
+}
+
+TEST_F(UndecidedChangesTest, WhatASavepointHasUndoneCountsUntilTheEnd) {
+  const auto transaction = store_.begin();
+  const std::size_t savepoint = transaction->set_savepoint();
+  transaction->begin_statement(kRr);
+  test::put(*transaction, key_of(kIndex), "v");
+  must(transaction->rollback_statement());
+  must(transaction->rollback_to_savepoint(savepoint));
+  EXPECT_TRUE(has_changes());
+  commit(*transaction);
+  EXPECT_FALSE(has_changes());
+}
+
+TEST_F(UndecidedChangesTest, OnesOwnDoNotCount) {
+  int me = 0;
+  int you = 0;
+  const auto transaction = changed(kIndex, &me);
+  EXPECT_TRUE(has_changes());
+  EXPECT_FALSE(has_changes(kIndex, &me));
+  EXPECT_TRUE(has_changes(kIndex, &you));
+}
+
+TEST_F(UndecidedChangesTest, APreparedTransactionIsNobodysOwnFromTheEndOfItsSessionOn) {
+  int me = 0;
+  auto transaction = prepared("x", &me);
+  EXPECT_TRUE(has_changes()) << "its session holds it";
+  manager().detach_prepared(std::move(transaction));
+  EXPECT_TRUE(has_changes(kIndex, &me));
+  bool found = false;
+  must(manager().commit_prepared("x", found));
+  EXPECT_FALSE(has_changes());
+}
+
+// Somebody asks all the time while the transaction changes hands.
+TEST_F(UndecidedChangesTest, ThereIsNoMomentAtWhichOneThatChangesHandsIsNobodys) {
+  for (int round = 0; round < 100; ++round) {
+    auto transaction = prepared("x");
+    std::atomic<bool> is_asking = false;
+    std::atomic<bool> stops = false;
+    auto asking = std::async(std::launch::async, [&] {
+      std::uint64_t missed = 0;
+      while (!stops) {
+        missed += has_changes() ? 0 : 1;
+        is_asking = true;
+      }
+      return missed;
+    });
+    while (!is_asking) std::this_thread::yield();
+    if (round % 2 == 0) {
+      manager().detach_prepared(std::move(transaction));
+    } else {
+      manager().keep_decided(std::move(transaction), Decision::kRollback);
+    }
+    stops = true;
+    EXPECT_EQ(asking.get(), 0u);
+    bool found = false;
+    must(manager().rollback_prepared("x", found));
+    must(manager().commit_decided());
+  }
+}
+
+TEST_F(UndecidedChangesTest, OneThatIsDecidedCountsUntilThatIsWritten) {
+  manager().keep_decided(prepared("commit"), Decision::kCommit);
+  EXPECT_TRUE(has_changes());
+  must(manager().commit_decided());
+  EXPECT_FALSE(has_changes());
+}
+
+TEST_F(UndecidedChangesTest, OneThatIsOrderedCountsUntilItIsCommitted) {
+  const auto transaction = prepared("ordered");
+  transaction->enter_order("bin.000001", 100);
+  EXPECT_TRUE(has_changes());
+  must(transaction->commit(kv::Durability::kBuffered));
+  EXPECT_FALSE(has_changes());
+}
+
+TEST_F(UndecidedChangesTest, RecoveredOnesCountUntilTheyAreDecided) {
+  for (const bool crashes : {true, false}) {
+    manager().detach_prepared(prepared("x"));
+    if (crashes) {
+      store_.crash();
+    } else {
+      store_.reopen();
+    }
+    EXPECT_TRUE(has_changes());
+    EXPECT_FALSE(has_changes(kOther));
+    bool found = false;
+    must(manager().rollback_prepared("x", found));
+    EXPECT_FALSE(has_changes());
+  }
+}
+
+TEST_F(UndecidedChangesTest, WhatAUsersPreparedTransactionHasOnlyLockedCountsToo) {
+  auto transaction = changed();
+  must(transaction->lock(key_of(kOther), lock::LockMode::kShared, kNoWait));
+  EXPECT_FALSE(has_changes(kOther)) << "its session has the metadata lock";
+  must(transaction->prepare("x", kv::Durability::kBuffered, /*keeps_guards=*/true));
+  EXPECT_TRUE(has_changes(kOther));
+  must(transaction->rollback());
+  EXPECT_FALSE(has_changes(kOther));
+}
+
+// The server lets another session decide the transaction before the one that holds it has ended.
+TEST_F(UndecidedChangesTest, WhoDecidesOneWhoseSessionIsEndingWaitsForIt) {
+  auto transaction = prepared("x");
+  auto deciding = std::async(std::launch::async, [this] {
+    bool found = false;
+    must(manager().commit_prepared("x", found));
+    return found;
+  });
+  EXPECT_EQ(deciding.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
+  manager().detach_prepared(std::move(transaction));
+  EXPECT_TRUE(deciding.get());
+  EXPECT_EQ(kv::test::value_of(store_.database(), test::kFamily, key_of(kIndex)), "v");
+}
+
+TEST_F(UndecidedChangesTest, OneThatItsOwnSessionDecidesIsNotFoundByOthers) {
+  for (const bool commits : {true, false}) {
+    auto transaction = prepared("x");
+    must(commits ? transaction->commit(kv::Durability::kBuffered) : transaction->rollback());
+    bool found = true;
+    must(manager().rollback_prepared("x", found));
+    EXPECT_FALSE(found);
+  }
+  manager().keep_decided(prepared("x"), Decision::kCommit);
+  bool found = true;
+  must(manager().commit_prepared("x", found));
+  EXPECT_FALSE(found);
+}
+
+}  // namespace
+}  // namespace basalt::txn
