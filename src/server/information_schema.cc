@@ -1,7 +1,10 @@
 #include "server/information_schema.h"
 
+#include <string>
 #include <string_view>
+#include <vector>
 
+#include "server/convert/error_mapping.h"
 #include "server/plugin.h"
 #include "server/mariadb.h"
 
@@ -21,14 +24,29 @@ ST_FIELD_INFO g_settings_columns[] = {
     CEnd(),
 };
 
+ST_FIELD_INFO g_index_space_columns[] = {
+    Column("INDEX_ID", ULonglong(), NOT_NULL),
+    Column("COLUMN_FAMILY", Varchar(64), NOT_NULL),
+    Column("STATE", Varchar(16), NOT_NULL),
+    Column("TABLE_NAME", Varchar(FN_REFLEN), NOT_NULL),
+    Column("INDEX_NAME", Varchar(NAME_CHAR_LEN), NOT_NULL),
+    Column("BYTES", ULonglong(), NOT_NULL),
+    Column("HAS_UNDECIDED_CHANGES", ULonglong(), NOT_NULL),
+    CEnd(),
+};
+
 void store(Field* field, std::string_view text) {
   field->store(text.data(), text.size(), system_charset_info);
 }
 
-int fill_settings(THD* thd, TABLE_LIST* tables, COND*) noexcept {
-  // The engine is a plugin of its own and stays until the statement's end.
+// Whether the engine, which is a plugin of its own, runs; it does until the statement's end then.
+bool keep_engine(THD* thd) {
   const LEX_CSTRING engine = {STRING_WITH_LEN("ROCKSDB")};
-  if (plugin_lock_by_name(thd, &engine, MYSQL_STORAGE_ENGINE_PLUGIN) == nullptr) return 0;
+  return plugin_lock_by_name(thd, &engine, MYSQL_STORAGE_ENGINE_PLUGIN) != nullptr;
+}
+
+int fill_settings(THD* thd, TABLE_LIST* tables, COND*) noexcept {
+  if (!keep_engine(thd)) return 0;
   TABLE* table = tables->table;
   for (const kv::Setting& setting : the_engine().database().settings()) {
     restore_record(table, s->default_values);
@@ -41,12 +59,60 @@ int fill_settings(THD* thd, TABLE_LIST* tables, COND*) noexcept {
   return 0;
 }
 
+std::string_view name_of(catalog::IndexState state) {
+  switch (state) {
+    case catalog::IndexState::kUnknown:
+      return "unknown";
+    case catalog::IndexState::kBuilding:
+      return "building";
+    case catalog::IndexState::kInUse:
+      return "in use";
+    case catalog::IndexState::kDropped:
+      return "dropped";
+  }
+  return "";
+}
+
+int fill_index_space(THD* thd, TABLE_LIST* tables, COND*) noexcept {
+  if (!keep_engine(thd)) return 0;
+  Result<std::vector<engine::Engine::StoredIndex>> indexes = the_engine().stored_indexes();
+  if (!indexes.is_ok()) {
+    report_failure("the indexes cannot be listed", indexes.status());
+    return 1;
+  }
+  const std::vector<std::string> families = the_engine().database().family_names();
+  TABLE* table = tables->table;
+  for (const engine::Engine::StoredIndex& stored : indexes.value()) {
+    restore_record(table, s->default_values);
+    table->field[0]->store(stored.id, true);
+    store(table->field[1], families[stored.family]);
+    store(table->field[2], name_of(stored.state));
+    if (stored.table != nullptr) {
+      store(table->field[3], stored.table->name);
+      for (const catalog::IndexDefinition& index : stored.table->indexes) {
+        if (index.id == stored.id) store(table->field[4], index.name);
+      }
+    }
+    table->field[5]->store(static_cast<longlong>(stored.bytes), true);
+    table->field[6]->store(stored.has_undecided_changes ? 1 : 0, true);
+    if (schema_table_store_record(thd, table)) return 1;
+  }
+  return 0;
+}
+
 }  // namespace
 
 int init_settings_table(void* schema_table) noexcept {
   auto* table = static_cast<ST_SCHEMA_TABLE*>(schema_table);
   table->fields_info = g_settings_columns;
   table->fill_table = fill_settings;
+  return 0;
+}
+
+int init_index_space_table(void* schema_table) noexcept {
+  auto* table = static_cast<ST_SCHEMA_TABLE*>(schema_table);
+  table->fields_info = g_index_space_columns;
+  table->fill_table = fill_index_space;
   return 0;
 }
 

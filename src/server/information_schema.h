@@ -3,8 +3,12 @@
 
 namespace basalt::server {
 
-// information_schema.ROCKSDB_SETTINGS: docs/user-guide.md. Empty while the engine does not run.
+// Tables of information_schema: docs/user-guide.md. Empty while the engine does not run.
 // `schema_table` is the server's, to be filled in.
+
+// ROCKSDB_SETTINGS
 int init_settings_table(void* schema_table) noexcept;
+// ROCKSDB_INDEX_SPACE
+int init_index_space_table(void* schema_table) noexcept;
 
 }  // namespace basalt::server

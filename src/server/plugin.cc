@@ -101,6 +101,7 @@ using basalt::server::deinit;
 using basalt::server::g_status_variables;
 using basalt::server::g_system_variables;
 using basalt::server::init;
+using basalt::server::init_index_space_table;
 using basalt::server::init_settings_table;
 using basalt::server::schema_table;
 using basalt::server::storage_engine;
@@ -131,6 +132,21 @@ maria_declare_plugin(rocksdb)
   "What the engine's settings have come to, and why",
   PLUGIN_LICENSE_GPL,
   init_settings_table,
+  nullptr,
+  0x0001,
+  nullptr,
+  nullptr,
+  "0.1",
+  MariaDB_PLUGIN_MATURITY_GAMMA,
+},
+{
+  MYSQL_INFORMATION_SCHEMA_PLUGIN,
+  &schema_table,
+  "ROCKSDB_INDEX_SPACE",
+  "The Basalt developers",
+  "Which indexes have entries, and whose they are",
+  PLUGIN_LICENSE_GPL,
+  init_index_space_table,
   nullptr,
   0x0001,
   nullptr,
