@@ -386,4 +386,6 @@ std::optional<DeadlockInfo> LockManager::last_deadlock() const { return graph_->
 
 std::uint64_t LockManager::deadlock_count() const { return graph_->deadlock_count(); }
 
+std::uint64_t LockManager::told_count() const { return table_->ranges.told_count(); }
+
 }  // namespace basalt::lock

@@ -148,6 +148,8 @@ class LockManager {
   std::uint64_t deadlock_count() const;
   std::uint64_t wait_count() const { return wait_count_.load(std::memory_order_relaxed); }
   std::uint64_t timeout_count() const { return timeout_count_.load(std::memory_order_relaxed); }
+  // How often waiting requests were told of a range that they wait for as well.
+  std::uint64_t told_count() const;
   // How many requests wait at this moment.
   std::uint64_t waiting_count() const { return waiting_count_.load(std::memory_order_relaxed); }
 

@@ -87,6 +87,34 @@ void lock_own_rows(benchmark::State& state) {
 }
 BENCHMARK(lock_own_rows)->Threads(1)->Threads(2);
 
+// A scan locks the gaps of 100,000 rows, one by one, while others wait to insert elsewhere.
+void lock_gaps_beside_waiting_inserts(benchmark::State& state) {
+  LockManager manager(LockManager::Options{});
+  LockOwner holder(1);
+  LockOwner scan(2);
+  const auto keys = row_keys(1, 100'000);
+  const auto key_behind = [&keys](std::int64_t i) {
+    return keys.back() + std::string(1, '\1') + std::to_string(i);
+  };
+  manager.lock_gap(holder, keys.back() + '\1', keys.back() + '\2');
+  std::vector<std::thread> threads;
+  for (std::int64_t i = 0; i < state.range(0); ++i) {
+    threads.emplace_back([&manager, &state, key = key_behind(i), i] {
+      LockOwner owner(static_cast<std::uint64_t>(10 + i));
+      if (!manager.await_insert(owner, key, kPolicy).is_ok()) state.SkipWithError("no insert");
+    });
+  }
+  while (manager.waiting_count() < threads.size()) std::this_thread::yield();
+  for (auto _ : state) {
+    for (std::size_t i = 1; i < keys.size(); ++i) manager.lock_gap(scan, keys[i - 1], keys[i]);
+    manager.release_all(scan);
+  }
+  manager.release_all(holder);
+  for (std::thread& thread : threads) thread.join();
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(keys.size()));
+}
+BENCHMARK(lock_gaps_beside_waiting_inserts)->Arg(0)->Arg(200)->UseRealTime();
+
 // All threads in one row's queue.
 void lock_hot_row(benchmark::State& state) {
   LockOwner owner(static_cast<std::uint64_t>(state.thread_index()));

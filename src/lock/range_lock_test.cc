@@ -95,6 +95,34 @@ TEST_F(RangeLockTest, AnInsertWaitsForEveryOwnerOfARangeAroundIt) {
   EXPECT_EQ(insert.get(), ErrorCode::kOk);
 }
 
+// A scan locks its range piece by piece.
+TEST_F(RangeLockTest, AGrowingRangeTellsOnlyTheInsertsThatItReaches) {
+  manager_.lock_gap(a_, key(10), key(20));
+  auto insert = waiting_insert(b_, key(15));
+  for (int edge = 20; edge < 1000; ++edge) manager_.lock_gap(c_, key(edge), key(edge + 1));
+  manager_.lock_gap(c_, key(5), key(15));
+  manager_.lock_gap(c_, "idx2", "idx3");
+  EXPECT_EQ(manager_.told_count(), 0u);
+  manager_.lock_gap(c_, key(15), key(20));
+  EXPECT_EQ(manager_.told_count(), 1u);
+  manager_.release_all(a_);
+  EXPECT_EQ(insert.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
+  manager_.release_all(c_);
+  EXPECT_EQ(insert.get(), ErrorCode::kOk);
+}
+
+TEST_F(RangeLockTest, InsertsOfOneKeyWaitAndGoOnTogether) {
+  manager_.lock_gap(a_, key(10), key(20));
+  auto first = waiting_insert(b_, key(15));
+  auto second = waiting_insert(c_, key(15));
+  EXPECT_EQ(manager_.snapshot().size(), 2u);
+  manager_.interrupt(b_);
+  EXPECT_EQ(first.get(), ErrorCode::kInterrupted);
+  EXPECT_EQ(manager_.snapshot().size(), 1u);
+  manager_.release_all(a_);
+  EXPECT_EQ(second.get(), ErrorCode::kOk);
+}
+
 TEST_F(RangeLockTest, AnInsertThatMayNotWaitFailsAtOnce) {
   manager_.lock_gap(a_, key(10), key(20));
   EXPECT_EQ(manager_.await_insert(b_, key(15), kNoWait).code(), ErrorCode::kLockTimeout);

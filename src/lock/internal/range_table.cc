@@ -87,9 +87,13 @@ void RangeTable::add(LockOwner& owner, RangeMode mode, std::string_view lower,
   IntervalSet& set = holding_of(owner, space, shard).of(mode);
   if (locks_keys(mode) && set.is_empty()) key_locking_.fetch_add(1, std::memory_order_seq_cst);
   set.add(lower, upper);
-  // Whoever waits already may have come to wait for this owner as well.
-  for (Slot* slot = shard.first_waiting; slot != nullptr; slot = slot->chain_next) {
-    if (slot->owner != &owner) slot->owner->signal_.queue_changed();
+  // Whoever waits inside of the range has come to wait for this owner as well.
+  const auto end = shard.waiting.lower_bound(upper);
+  for (auto at = shard.waiting.lower_bound(lower); at != end; ++at) {
+    const Slot& slot = **at;
+    if (slot.owner == &owner || !slot.is_blocked_by(mode)) continue;
+    slot.owner->signal_.queue_changed();
+    told_.fetch_add(1, std::memory_order_relaxed);
   }
 }
 
@@ -145,33 +149,25 @@ bool RangeTable::enqueue(Slot& slot) {
   Shard& shard = shard_of(slot.key());
   const std::lock_guard latch(shard.latch);
   if (!is_blocked(shard, slot)) return false;
-  Slot** end = &shard.first_waiting;
-  while (*end != nullptr) end = &(*end)->chain_next;
-  slot.chain_next = nullptr;
-  *end = &slot;
+  shard.waiting.insert(&slot);
   return true;
 }
 
 void RangeTable::cancel_wait(Slot& slot) {
   BASALT_ASSERT(slot.is_waiting());
-  Slot** link = &shard_of(slot.key()).first_waiting;
-  while (*link != &slot) {
-    BASALT_ASSERT(*link != nullptr);
-    link = &(*link)->chain_next;
-  }
-  *link = slot.chain_next;
+  const std::size_t found = shard_of(slot.key()).waiting.erase(&slot);
+  BASALT_ASSERT(found == 1);
   slot.state = SlotState::kCancelled;
 }
 
 void RangeTable::grant_unblocked(Shard& shard) {
-  Slot** link = &shard.first_waiting;
-  while (*link != nullptr) {
-    Slot& slot = **link;
+  for (auto at = shard.waiting.begin(); at != shard.waiting.end();) {
+    Slot& slot = **at;
     if (is_blocked(shard, slot)) {
-      link = &slot.chain_next;
+      ++at;
       continue;
     }
-    *link = slot.chain_next;
+    at = shard.waiting.erase(at);
     slot.state = SlotState::kGranted;
     slot.owner->signal_.decide();
   }
@@ -180,7 +176,7 @@ void RangeTable::grant_unblocked(Shard& shard) {
 bool RangeTable::is_empty() const {
   return std::all_of(shards_.begin(), shards_.end(), [](const Shard& shard) {
     const std::lock_guard latch(shard.latch);
-    return shard.holdings.empty() && shard.first_waiting == nullptr;
+    return shard.holdings.empty() && shard.waiting.empty();
   });
 }
 

@@ -3,8 +3,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -17,13 +19,15 @@
 //
 // Structure   The first four bytes of a key are its space; a range stays within one. Spaces fall
 //             into shards. What an owner has locked in one space is one holding: an interval set a
-//             mode. A shard has the holdings of its spaces and a list of waiting requests.
+//             mode. A shard has the holdings of its spaces and the waiting requests by their keys.
 // Rule        A request waits for every other owner that holds a range with its key, in a mode that
 //             blocks it. It is granted, and leaves the list, when there is none. Requests do not
 //             hold back ranges, nor each other: as with InnoDB's insert intentions, an owner that
 //             adds ranges all the time can starve them.
 // Cost        While no range is locked in a shard, a look costs one load. A look walks the holdings
-//             of the shard.
+//             of the shard. A range that is added is met by the requests inside of it alone: a scan
+//             that adds piece by piece disturbs nobody elsewhere, however many wait. The end of a
+//             holding looks at all requests of the shard.
 // Threads     Any. Each owner's holdings are changed by its own thread.
 // Lock order  A shard's latch here comes after a Shard's latch of keys, and before a WaitSignal.
 namespace basalt::lock {
@@ -75,13 +79,15 @@ class RangeTable {
   bool is_range_blocked(const LockOwner& owner, LockMode mode, std::string_view lower,
                         std::string_view upper) const;
 
-  // Puts a waiting request (kInsert, kKeyInRange) into the list; false if nothing blocks it.
+  // Puts a waiting request (kInsert, kKeyInRange) to the others; false if nothing blocks it.
   bool enqueue(Slot& slot);
+  // How often requests were told that they wait for one owner more.
+  std::uint64_t told_count() const { return told_.load(std::memory_order_relaxed); }
 
   // ---- with latch_of(slot) held
 
   std::mutex& latch_of(const Slot& slot) const { return shard_of(slot.key()).latch; }
-  // Takes a waiting request out of the list.
+  // Takes a waiting request out.
   void cancel_wait(Slot& slot);
   // Calls visit(LockOwner&) for every owner that the request waits for.
   template <typename Visit>
@@ -110,9 +116,7 @@ class RangeTable {
           });
         }
       }
-      for (const Slot* slot = shard.first_waiting; slot != nullptr; slot = slot->chain_next) {
-        visit_request(*slot);
-      }
+      for (const Slot* slot : shard.waiting) visit_request(*slot);
     }
   }
 
@@ -120,12 +124,22 @@ class RangeTable {
   bool is_empty() const;
 
  private:
+  // By key, and those of one key by address.
+  struct InOrder {
+    using is_transparent = void;
+    bool operator()(const Slot* left, const Slot* right) const {
+      const int order = left->key().compare(right->key());
+      return order != 0 ? order < 0 : std::less<const Slot*>()(left, right);
+    }
+    bool operator()(const Slot* left, std::string_view right) const { return left->key() < right; }
+    bool operator()(std::string_view left, const Slot* right) const { return left < right->key(); }
+  };
   // On a cache line of its own: neighbours' latches are taken by other threads.
   struct alignas(64) Shard {
     mutable std::mutex latch;
     std::atomic<std::size_t> holding_count = 0;  // may be read without the latch
     std::vector<RangeHolding*> holdings;
-    Slot* first_waiting = nullptr;
+    std::set<Slot*, InOrder> waiting;
   };
 
   static constexpr std::size_t kShards = 64;
@@ -162,6 +176,7 @@ class RangeTable {
 
   mutable std::array<Shard, kShards> shards_;
   std::atomic<std::size_t> key_locking_ = 0;  // interval sets in use in modes other than kGap
+  std::atomic<std::uint64_t> told_ = 0;
 };
 
 }  // namespace basalt::lock
