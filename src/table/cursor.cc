@@ -490,7 +490,10 @@ void Cursor::stop_reading_ahead() {
   iterator_is_ahead_ = false;
 }
 
-void Cursor::add_to(RowBatch& batch, void* range) { batch.add(primary_key(), {}, range); }
+void Cursor::add_to(RowBatch& batch, void* range) {
+  const bool is_on_entry = iterator_ && iterator_->is_valid();
+  batch.add(primary_key(), is_on_entry ? iterator_->key() : std::string_view(prefix_), range);
+}
 
 Status Cursor::next_of(RowBatch& batch, std::uint8_t* record, bool& found) {
   found = false;
@@ -503,14 +506,11 @@ Status Cursor::next_of(RowBatch& batch, std::uint8_t* record, bool& found) {
       took_lock_ = false;
       return table_.primary().read(current_primary_key_, row, row_plan_, record);
     }
-    if (index_number_ != 0) return entry_without_row();
+    if (index_number_ == 0) continue;
+    current_primary_key_ = batch.primary_key();
+    return entry_without_row(batch.entry_key());
   }
   return Status::ok();
-}
-
-Status Cursor::entry_without_row() const {
-  return Status(ErrorCode::kCorruption, "an entry of index '" + table_.index(index_number_).name +
-                                            "' has no row; run CHECK TABLE");
 }
 
 Status Cursor::settle_here(std::uint8_t* record, Settled& settled) {
@@ -587,23 +587,14 @@ Status Cursor::settle_secondary(std::uint8_t* record, Settled& settled) {
   std::string_view entry_value = iterator_->value();
   RowLock outcome = RowLock::kHeld;
   if (settings_.lock) {
-    // The row may have left this entry while we waited for it.
-    BASALT_TRY(lock_row(outcome));
-    bool current = outcome == RowLock::kHeld &&
-                   transaction_->is_unchanged_since(current_primary_key_, iterator_sequence_);
-    if (outcome != RowLock::kSkipped && !current) {
-      BASALT_TRY(is_entry_current(iterator_->key(), current));
-      entry_value = entry_value_.view();
-    }
-    if (!current) {
-      release_row_lock();
-      settled = Settled::kPass;
-      return Status::ok();
-    }
+    BASALT_TRY(lock_row_of_entry(record, outcome, entry_value, settled));
+    if (settled != Settled::kFound) return Status::ok();
   }
   BASALT_TRY(read_row(record, found));
   if (found) BASALT_TRY(read_entry_columns(iterator_->key(), entry_value, record));
-  if (!found && settings_.is_consistent() && settings_.needs_snapshot) return entry_without_row();
+  if (!found && settings_.is_consistent() && settings_.needs_snapshot) {
+    return entry_without_row(iterator_->key());
+  }
   settled = found ? Settled::kFound : Settled::kPass;
   repeats_row_ = found && outcome == RowLock::kPeeked;
   return Status::ok();
@@ -676,11 +667,8 @@ Status Cursor::is_entry_hidden(std::string_view entry_key, bool& hidden) {
 }
 
 Status Cursor::is_entry_current(std::string_view key, bool& current) {
-  BASALT_TRY(transaction_->get(table_.family(index_number_), key, {}, entry_value_, current));
-  if (!current || !table_.secondary(index_number_).is_unique()) return Status::ok();
-  // The unique value may belong to another row by now.
   std::string owner;
-  BASALT_TRY(table_.secondary(index_number_).primary_key_of(key, entry_value_.view(), owner));
+  BASALT_TRY(find_owner(key, owner));
   current = owner == current_primary_key_;
   return Status::ok();
 }
@@ -768,8 +756,10 @@ Status Cursor::find_unique(std::string_view key, std::uint8_t* record, bool& fou
     // The value moved to another row, or away, while we waited: look again.
     release_row_lock();
   }
-  if (keeps_locks) {
+  if (settings_.lock) {
+    // Also if it was asked before: the entry may have changed while we waited.
     BASALT_TRY(check_filter_of_value(key, record, found));
+    if (!found && !keeps_locks) release_row_lock();
     if (!found) return Status::ok();
   }
   BASALT_TRY(read_row(record, found));

@@ -83,7 +83,8 @@ class Interruption {
 //             again. Once it has come to its end that holds no more.
 // Values      Blob pointers in the record stay valid until the cursor moves, seeks, is opened anew
 //             or released.
-// Errors      "Not found" and "end" are found == false with an ok status.
+// Errors      "Not found" and "end" are found == false with an ok status. An entry whose row is
+//             missing is kCorruption if both were read at one snapshot, else kInconsistentRead.
 // Threads     Belongs to one handler.
 class Cursor final : private txn::OpenScan {
  public:
@@ -144,7 +145,7 @@ class Cursor final : private txn::OpenScan {
   // Puts the row that the cursor is on into `batch`.
   void add_to(RowBatch& batch, void* range);
   // The next row of a batch, for the view that the cursor reads. A missing row is passed over if
-  // it was sought by its key and corruption if an entry led to it.
+  // it was sought by its key and an error if an entry led to it.
   Status next_of(RowBatch& batch, std::uint8_t* record, bool& found);
 
   // The row with exactly this primary key (index id included), whatever index is open.
@@ -196,7 +197,7 @@ class Cursor final : private txn::OpenScan {
   Status read_ahead(Direction direction, Beyond beyond, std::uint8_t* record, bool& found);
   Status next_ahead(std::uint8_t* record, bool& found);
   void stop_reading_ahead();
-  Status entry_without_row() const;
+  Status entry_without_row(std::string_view entry_key);
   void forget_row();
   Status settle_here(std::uint8_t* record, Settled& settled);
   Status read_here(std::uint8_t* record);
@@ -206,6 +207,8 @@ class Cursor final : private txn::OpenScan {
                       Settled& settled);
   Status check_filter_of_value(std::string_view key, std::uint8_t* record, bool& accepted);
   Status lock_row(RowLock& outcome);
+  Status lock_row_of_entry(std::uint8_t* record, RowLock& outcome, std::string_view& entry_value,
+                           Settled& settled);
   Status lock_missing_value(std::string_view key, bool& locked);
   Status check_not_newer();
   Status lock_gap(Direction direction);
@@ -215,6 +218,7 @@ class Cursor final : private txn::OpenScan {
   bool keeps_lock_of_missing() const { return settings_.lock.has_value() && settings_.locks_gaps; }
   Status is_entry_hidden(std::string_view entry_key, bool& hidden);
   Status is_entry_current(std::string_view key, bool& current);
+  Status find_owner(std::string_view key, std::string& owner);
   Status fetch_row(std::uint8_t* record, bool& found);
   Status read_row(std::uint8_t* record, bool& found);
   Status read_entry_columns(std::string_view key, std::string_view value, std::uint8_t* record);

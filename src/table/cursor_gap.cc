@@ -20,6 +20,9 @@ constexpr std::size_t kMostWaitsWithoutGap = 10;
 // then what was committed too late for the iterator (txn::InsertRegistry). What is open already is
 // waited for before the range is locked: its transaction may want to insert more there. Without gap
 // locks, at READ COMMITTED, what is being inserted is waited for all the same.
+//
+// What others are making of the entry itself is waited for with its row's lock; but here if there
+// is a filter, which may reject the entry as it is, and then nobody locks the row.
 Status Cursor::lock_gap(Direction direction) {
   const bool is_forward = direction == Direction::kForward;
   while (true) {
@@ -44,8 +47,9 @@ Status Cursor::lock_gap(Direction direction) {
     if (!was_locked) {
       bool waited = false;
       const bool waits = !settings_.skip_locked && !is_semi_consistent_;
-      const std::string_view inner_lower = is_forward || !is_on_key ? lower : behind;
-      const std::string_view inner_upper = is_forward ? before : upper;
+      const bool leaves_out_key = is_on_key && !(filter_ != nullptr && settings_.locks_gaps);
+      const std::string_view inner_lower = is_forward || !leaves_out_key ? lower : behind;
+      const std::string_view inner_upper = is_forward && leaves_out_key ? before : upper;
       if (settings_.locks_gaps) {
         if (waits) {
           BASALT_TRY(

@@ -263,6 +263,108 @@ TEST_F(CursorGapTest, AUniqueValueOfARejectedEntryDoesNotGoToAnotherRow) {
   }
 }
 
+// Accepts entries that have their text in capitals: keys do not tell.
+class Capitals final : public EntryFilter {
+ public:
+  Capitals(const test::Record& record, std::size_t index_number)
+      : record_(record), reads_city_(index_number == test::kByCity) {}
+  Verdict check() override {
+    const std::string text = reads_city_ ? record_.row().city : record_.row().email.value();
+    return text.front() == (reads_city_ ? 'C' : 'E') ? Verdict::kAccept : Verdict::kReject;
+  }
+
+ private:
+  const test::Record& record_;
+  const bool reads_city_;
+};
+
+class CapitalsTest : public CursorGapTest {
+ protected:
+  struct Access {
+    std::size_t index_number;
+    bool is_range;
+  };
+  static constexpr Access kAll[] = {
+      {test::kByCity, true}, {test::kByEmail, true}, {test::kByEmail, false}};
+
+  CapitalsTest() {
+    capitals_.city = "C30";
+    capitals_.email = "E30";
+  }
+  // Whether row 30 is found in capitals.
+  bool finds(Access access, bool locks_gaps, bool may_wait) {
+    ReadSettings settings = locking(may_wait);
+    settings.locks_gaps = locks_gaps;
+    Cursor& cursor = open(b_, access.index_number, settings);
+    Capitals filter(record_, access.index_number);
+    codec::ColumnSet columns(test::kColumns);
+    columns.set(access.index_number == test::kByCity ? test::kCity : test::kEmail);
+    cursor.set_filter(&filter, columns);
+    const std::string value = prefix(access.index_number, 30);
+    bool found = false;
+    if (!access.is_range) {
+      must(cursor.find_unique(value, record_.data(), found));
+      return found;
+    }
+    std::string upper = value;
+    codec::make_successor(upper);
+    cursor.confine(value, upper);
+    must(cursor.seek_first(record_.data(), found));
+    return found;
+  }
+  // The same while another session changes the row, which commits when the read waits.
+  bool finds_during(const Row& from, const Row& to, Access access, bool locks_gaps) {
+    must(a_.update(from, to));
+    std::atomic<bool> is_over = false;
+    std::thread other([&] {
+      await([&] { return is_over || store_.transactions().locks().waiting_count() != 0; });
+      a_.commit();
+    });
+    const bool found = finds(access, locks_gaps, true);
+    is_over = true;
+    other.join();
+    b_.commit();
+    return found;
+  }
+
+  const Row small_ = row_of(30);
+  Row capitals_ = row_of(30);
+};
+
+TEST_F(CapitalsTest, ARejectedEntryDoesNotBecomeOneThatIsAccepted) {
+  for (const Access access : kAll) {
+    for (const bool locks_gaps : {false, true}) {
+      EXPECT_FALSE(finds(access, locks_gaps, false));
+      const Status status = a_.update(small_, capitals_);
+      EXPECT_EQ(status.is(ErrorCode::kLockTimeout), locks_gaps)
+          << access.index_number << access.is_range << status.message();
+      EXPECT_EQ(status.is_ok(), !locks_gaps) << status.message();
+      a_.rollback();
+      b_.rollback();
+    }
+  }
+}
+
+TEST_F(CapitalsTest, AnEntryThatAnotherMakesOneThatIsAcceptedIsWaitedFor) {
+  for (const Access access : kAll) {
+    EXPECT_TRUE(finds_during(small_, capitals_, access, true))
+        << access.index_number << access.is_range;
+    must(a_.update(capitals_, small_));
+    a_.commit();
+  }
+}
+
+TEST_F(CapitalsTest, AnEntryThatBecomesOneThatIsRejectedDuringTheWaitIsPassedOver) {
+  for (const Access access : kAll) {
+    for (const bool locks_gaps : {false, true}) {
+      must(a_.update(small_, capitals_));
+      a_.commit();
+      EXPECT_FALSE(finds_during(capitals_, small_, access, locks_gaps))
+          << access.index_number << access.is_range << locks_gaps;
+    }
+  }
+}
+
 TEST_F(CursorGapTest, WithoutGapLocksInsertsAreFree) {
   ReadSettings settings = locking();
   settings.locks_gaps = false;

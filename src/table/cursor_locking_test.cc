@@ -313,6 +313,82 @@ TEST_F(CursorLockingTest, AUniqueValueThatMovedDuringTheWaitIsFoundAtItsNewRow) 
   EXPECT_TRUE(is_locked(2));
 }
 
+// The statement's snapshot changes under the scan, as it must not: its entries are of the old one.
+TEST_F(CursorLockingTest, AnEntryOfAnotherSnapshotThanItsRowIsNoDamage) {
+  for (const bool is_damaged : {false, true}) {
+    txn::Transaction& transaction = b_.transaction();
+    transaction.begin_statement(txn::IsolationLevel::kReadCommitted);
+    Cursor cursor(store_.table());
+    open(cursor, b_, test::kByCity, {});
+    must(cursor.seek_first(record_.data(), found_));
+    ASSERT_TRUE(found_);
+    if (is_damaged) {
+      std::string key;
+      store_.table().primary().make_key(test::Record(row_of(5)).data(), 0, key);
+      must(a_.transaction().remove(store_.table().family(0), key));
+    } else {
+      must(a_.remove(row_of(4)));
+    }
+    a_.commit();
+    transaction.end_statement();
+    transaction.begin_statement(txn::IsolationLevel::kReadCommitted);
+    Status status;
+    while (status.is_ok() && found_) status = cursor.next(record_.data(), found_);
+    EXPECT_TRUE(fails_with(
+        is_damaged ? ErrorCode::kCorruption : ErrorCode::kInconsistentRead, status));
+    transaction.end_statement();
+  }
+}
+
+TEST_F(CursorLockingTest, AScanFindsAUniqueValueThatMovedDuringTheWaitAtItsNewRow) {
+  Row before = row_of(2);
+  for (const std::size_t index : {test::kByCode, test::kByEmail}) {
+    for (const bool locks_gaps : {false, true}) {
+      Row moved = before;
+      moved.id += 100;
+      must(a_.update(before, moved));
+      Cursor cursor(store_.table());
+      ReadSettings settings = locking();
+      settings.wait = {};
+      settings.locks_gaps = locks_gaps;
+      open(cursor, b_, index, settings);
+      std::thread committer([this] {
+        basalt::test::await(
+            [this] { return store_.transactions().locks().waiting_count() != 0; });
+        a_.commit();
+      });
+      must(cursor.seek(SeekMode::kFirstAtOrAfter, prefix(index, moved), record_.data(), found_));
+      committer.join();
+      ASSERT_TRUE(found_);
+      EXPECT_EQ(record_.row(), moved) << "index " << index;
+      EXPECT_FALSE(is_locked(before.id));
+      EXPECT_TRUE(is_locked(moved.id));
+      b_.rollback();
+      before = moved;
+    }
+  }
+}
+
+TEST_F(CursorLockingTest, ASemiConsistentScanFindsAUniqueValueAtTheRowItHasMovedTo) {
+  Row moved = row_of(2);
+  moved.id = 102;
+  must(a_.update(row_of(2), moved));
+  Cursor cursor(store_.table());
+  open(cursor, b_, test::kByCode, locking());
+  cursor.set_semi_consistent(true);
+  must(cursor.seek(SeekMode::kFirstAtOrAfter, prefix(test::kByCode, row_of(2)), record_.data(),
+                   found_));
+  ASSERT_TRUE(found_);
+  EXPECT_EQ(record_.row(), row_of(2));
+  EXPECT_TRUE(cursor.read_semi_consistently());
+  a_.commit();
+  must(cursor.next(record_.data(), found_));
+  ASSERT_TRUE(found_);
+  EXPECT_EQ(record_.row(), moved);
+  EXPECT_FALSE(cursor.read_semi_consistently());
+  EXPECT_TRUE(is_locked(102));
+}
+
 TEST_F(CursorLockingTest, ALockingScanSeesWhatWasCommittedAfterItBegan) {
   for (const std::size_t index : {test::kPrimary, test::kByCity, test::kByCode}) {
     Cursor cursor(store_.table());

@@ -115,8 +115,11 @@ Status RowWriter::update(txn::Transaction& transaction, const std::uint8_t* old_
     codec.make_entry(old_record, old_key_, entry.old_key, entry.old_value);
     codec.make_entry(new_record, new_key_, entry.key, entry.value);
     if (entry.old_key == entry.key) {
-      // A unique value that goes to another row is new to who reads it with locks.
-      if (moves) new_keys_.push_back(entry.key);
+      // Who looks the value up with its lock held must not be led to a row that is about to go.
+      if (moves) BASALT_TRY(lock_vacated(transaction, i, old_record));
+      // What only the entry's value tells, the row or the letters' case, is new to who reads with
+      // locks: it may have passed over the entry for the old value.
+      if (entry.old_value != entry.value) new_keys_.push_back(entry.key);
       continue;
     }
     new_keys_.push_back(entry.key);

@@ -16,9 +16,11 @@ namespace basalt::table {
 //
 // Atomicity   A call that fails has changed nothing, so the statement may go on with other rows.
 //             All waits and duplicate checks come before the first write.
-// Gaps        A key that an index did not have waits for the range locks of others.
-// Locks       Exclusive on the primary key, on the values that enter or leave a unique index, and
-//             on those of guarded parts (catalog::IndexDefinition) that enter or leave.
+// Gaps        A key that an index did not have, or not with this value, waits for the range locks
+//             of others.
+// Locks       Exclusive on the primary key, on the values that enter or leave a unique index or go
+//             to another row in it, and on those of guarded parts (catalog::IndexDefinition) that
+//             enter or leave. So whoever holds the lock of a unique value knows whose it is.
 // Errors      kDuplicateKey: duplicate_index() and duplicate_primary_key() name the row that is
 //             there already; it is locked. Errors of locks as in LockManager.
 // Threads     Belongs to one handler. Buffers are reused: no allocation per row in the long run.
@@ -60,7 +62,8 @@ class RowWriter {
                       const std::uint8_t* record, const Entry& entry);
   // Locks the values of the record's guarded parts, in every index that has them.
   Status lock_guards(txn::Transaction& transaction, const std::uint8_t* record);
-  // Keeps others from inserting the unique value that is about to go until we commit.
+  // Keeps others from inserting the unique value that is about to go, here or from this row to
+  // another one, until we commit.
   Status lock_vacated(txn::Transaction& transaction, std::size_t index_number,
                       const std::uint8_t* record);
 

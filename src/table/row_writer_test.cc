@@ -1,10 +1,12 @@
 #include "table/row_writer.h"
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <random>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "table/test_support.h"
@@ -338,6 +340,78 @@ TEST(GuardedParts, APreparedTransactionHoldsItsGuardedValuesAfterARestart) {
 TEST_F(GuardedPartsTest, NullsAreNotGuarded) {
   must(a_.insert({1, "a", "Rome", {}, 1, {}}));
   must(b_.insert({2, "b", "Oslo", {}, 2, {}}));
+}
+
+// Two sessions: one takes a row away from under its unique values, the other inserts them.
+class VacatedValuesTest : public testing::Test {
+ protected:
+  VacatedValuesTest() {
+    must(a_.insert(kAnn));
+    a_.commit();
+  }
+  // Inserts, in another transaction, while this one waits for a lock and then goes on with `rest`.
+  Status insert_during(const Row& row, const std::function<void()>& rest) {
+    b_.writer().set_wait_policy({.may_wait = true, .timeout_ms = 300'000});
+    lock::LockManager& locks = store_.transactions().locks();
+    std::thread other([&] {
+      basalt::test::await([&] { return locks.waiting_count() != 0; });
+      rest();
+      a_.commit();
+    });
+    Status status = b_.insert(row);
+    other.join();
+    return status;
+  }
+  std::string primary_key_of(const Row& row) {
+    std::string key;
+    store_.table().primary().make_key(test::Record(row).data(), 0, key);
+    return key;
+  }
+
+  test::Store store_{Keys::kId};
+  test::Session a_{store_};
+  test::Session b_{store_};
+};
+
+TEST_F(VacatedValuesTest, ADuplicateIsTheRowThatHasTheValueWhenTheWaitIsOver) {
+  Row before = kAnn;
+  for (const Row& row : {Row{5, "Ann", "Oslo", 1, 5, {}}, Row{5, "eve", "Oslo", 1, 100, {}}}) {
+    Row moved = before;
+    moved.id += 100;
+    must(a_.update(before, moved));
+    EXPECT_TRUE(fails_with(ErrorCode::kDuplicateKey, insert_during(row, [] {})));
+    EXPECT_EQ(b_.writer().duplicate_primary_key(), primary_key_of(moved));
+    EXPECT_TRUE(store_.transactions().locks().holds(b_.transaction().lock_owner(),
+                                                    primary_key_of(moved),
+                                                    lock::LockMode::kExclusive));
+    b_.rollback();
+    before = moved;
+  }
+}
+
+TEST_F(VacatedValuesTest, AValueWhoseRowMovesAndGoesDuringTheWaitIsFree) {
+  Row moved = kAnn;
+  moved.id = 100;
+  must(a_.update(kAnn, moved));
+  const Row row{5, "ann", "Oslo", 1, 100, {}};
+  EXPECT_TRUE(succeeds(insert_during(row, [&] { must(a_.remove(moved)); })));
+  b_.commit();
+  EXPECT_EQ(b_.rows(), Rows{row});
+  EXPECT_EQ(store_.check(), Problems());
+}
+
+TEST_F(VacatedValuesTest, AValueWhoseRowMovesAndTakesAnotherOneDuringTheWaitIsFree) {
+  Row moved = kAnn;
+  moved.id = 100;
+  must(a_.update(kAnn, moved));
+  Row renamed = moved;
+  renamed.email = "zoe";
+  renamed.code = 101;
+  const Row row{5, "ann", "Oslo", 1, 100, {}};
+  EXPECT_TRUE(succeeds(insert_during(row, [&] { must(a_.update(moved, renamed)); })));
+  b_.commit();
+  EXPECT_EQ(b_.rows(), (Rows{row, renamed}));
+  EXPECT_EQ(store_.check(), Problems());
 }
 
 // Keys above all others are not looked for: GreatestKey.

@@ -45,6 +45,8 @@ int to_handler_error(const Status& status, THD* thd) noexcept {
       return kErrorIo;
     case ErrorCode::kCorruption:
       return HA_ERR_CRASHED;
+    case ErrorCode::kInconsistentRead:
+      return kErrorInconsistentRead;
   }
   return HA_ERR_INTERNAL_ERROR;
 }

@@ -11,6 +11,7 @@ enum EngineError : int {
   kErrorIo = HA_ERR_LAST + 1,
   kErrorInvalidArgument,
   kErrorUnsupported,
+  kErrorInconsistentRead,
 };
 
 // The server's error number of a status. For errors that end more than the statement it also

@@ -130,6 +130,9 @@ int ha_rocksdb::report(Status status) {
   error_text_ = status.message();
   error_status_ = status.code();
   if (status.is(ErrorCode::kCorruption) && share_ != nullptr) report_corruption(status);
+  if (status.is(ErrorCode::kInconsistentRead)) {
+    log_message(LogLevel::kError, "table '" + opened().definition().name + "': " + error_text_);
+  }
   return to_handler_error(status, ha_thd());
 }
 
