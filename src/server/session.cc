@@ -47,9 +47,12 @@ void Session::close(THD* thd) {
 
 void Session::leave_decided(txn::TransactionManager::Decision decision) {
   txn::TransactionManager& manager = the_engine().transactions();
-  std::unique_ptr<txn::Transaction> left = std::move(transaction_);
-  transaction_ = manager.make_transaction(thd_);
-  manager.keep_decided(std::move(left), decision);
+  std::unique_ptr<txn::Transaction> transaction = manager.make_transaction(thd_);
+  mysql_mutex_lock(&thd_->LOCK_thd_data);
+  transaction_.swap(transaction);
+  mysql_mutex_unlock(&thd_->LOCK_thd_data);
+  left_.push_back(std::move(transaction));
+  manager.keep_decided(left_.back(), decision);
 }
 
 bool Session::is_raised() const { return thd_kill_level(thd_) != THD_IS_NOT_KILLED; }
@@ -60,6 +63,7 @@ txn::IsolationLevel isolation_level_of(THD* thd) {
 }
 
 void Session::register_statement() {
+  left_.clear();
   the_engine().locks().clear_interrupt(transaction_->lock_owner());
   // In this order: a KILL raises its flag first and interrupts then, and may come in between.
   if (is_raised()) the_engine().locks().interrupt(transaction_->lock_owner());

@@ -1,5 +1,6 @@
 #pragma once
 #include <memory>
+#include <vector>
 
 #include "lock/lock_manager.h"
 #include "table/cursor.h"
@@ -58,7 +59,10 @@ class Session final : public table::Interruption {
  private:
   THD* const thd_;
   uint duplicate_key_ = 0;
+  // Changed with the server's LOCK_thd_data held, as a KILL from another thread comes with it.
   std::unique_ptr<txn::Transaction> transaction_;
+  // Those left in the last statement: its cursors refer to them until it ends.
+  std::vector<std::shared_ptr<txn::Transaction>> left_;
   std::unique_ptr<txn::Transaction> copy_;
 };
 

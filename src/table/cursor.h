@@ -103,6 +103,8 @@ class Cursor final : private txn::OpenScan {
   // Lets go of the iterator but remembers where it was, for a scan that goes on in another
   // statement and perhaps after the end of the transaction whose changes it sees.
   void park();
+  // Has a parked scan go on in another transaction.
+  void go_on_in(txn::Transaction& transaction) { transaction_ = &transaction; }
   // Ends the scan. The last row's blobs stay valid until the next open() or release().
   void close();
   // Also lets go of all data the cursor keeps in memory.

@@ -152,6 +152,21 @@ TEST_F(OrderedCommitTest, WhatWasDecidedIsWrittenLater) {
   }
 }
 
+TEST_F(OrderedCommitTest, ADecidedTransactionGoesWithTheLastWhoHasAShareOfIt) {
+  std::shared_ptr<Transaction> committed_one = ordered("commit", "one", 500);
+  std::shared_ptr<Transaction> rolled_back = prepared("roll back", "two");
+  const std::weak_ptr<Transaction> first = committed_one;
+  const std::weak_ptr<Transaction> second = rolled_back;
+  manager().keep_decided(committed_one, Decision::kCommit);
+  manager().keep_decided(std::move(rolled_back), Decision::kRollback);
+  must(manager().commit_decided());
+  EXPECT_TRUE(second.expired());
+  EXPECT_FALSE(first.expired());
+  EXPECT_EQ(committed_one->state(), Transaction::State::kIdle);
+  committed_one.reset();
+  EXPECT_TRUE(first.expired());
+}
+
 TEST_F(OrderedCommitTest, WhatCannotBeWrittenStaysAsItIsUntilTheNextStart) {
   auto to_commit = ordered("commit", "one", 500);
   auto to_roll_back = prepared("roll back", "two");

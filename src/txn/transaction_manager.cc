@@ -150,7 +150,7 @@ Status TransactionManager::rollback_prepared(const std::string& name, bool& foun
   return status;
 }
 
-void TransactionManager::keep_decided(std::unique_ptr<Transaction> transaction,
+void TransactionManager::keep_decided(std::shared_ptr<Transaction> transaction,
                                       Decision decision) {
   BASALT_ASSERT(transaction->state() == Transaction::State::kPrepared ||
                 transaction->state() == Transaction::State::kOrdered);
@@ -172,12 +172,9 @@ Status TransactionManager::commit_decided() {
     Status status = decided.decision == Decision::kCommit
                         ? decided.transaction->commit(kv::Durability::kSynced)
                         : decided.transaction->rollback();
-    if (status.is_ok()) {
-      settled_.push_back(std::move(decided.transaction));
-    } else {
-      left.push_back(std::move(decided));
-      if (first_error.is_ok()) first_error = std::move(status);
-    }
+    if (status.is_ok()) continue;
+    left.push_back(std::move(decided));
+    if (first_error.is_ok()) first_error = std::move(status);
   }
   decided_ = std::move(left);
   decided_count_ = decided_.size();

@@ -74,9 +74,10 @@ class TransactionManager {
   Status rollback_prepared(const std::string& name, bool& found);
 
   // Takes a transaction out of its session that is prepared or ordered, and decided, but whose
-  // decision could not be written. It keeps its locks until commit_decided() succeeds.
+  // decision could not be written. It keeps its locks until commit_decided() succeeds. The session
+  // keeps a share while cursors of its statement refer to it, and uses it no more.
   enum class Decision : std::uint8_t { kCommit, kRollback };
-  void keep_decided(std::unique_ptr<Transaction> transaction, Decision decision);
+  void keep_decided(std::shared_ptr<Transaction> transaction, Decision decision);
   // Tries again to write the decisions of those. The first error, if there is one.
   Status commit_decided();
   std::size_t decided_count() const { return decided_count_.load(std::memory_order_relaxed); }
@@ -88,7 +89,7 @@ class TransactionManager {
 
  private:
   struct Decided {
-    std::unique_ptr<Transaction> transaction;
+    std::shared_ptr<Transaction> transaction;
     Decision decision;
   };
 
@@ -110,8 +111,6 @@ class TransactionManager {
   BinlogPositions binlog_positions_;
   std::mutex decided_mutex_;
   std::vector<Decided> decided_;  // guarded by decided_mutex_
-  // Kept because an open cursor of the session may still refer to one. Guarded by decided_mutex_.
-  std::vector<std::unique_ptr<Transaction>> settled_;
   std::atomic<std::size_t> decided_count_{0};
 };
 

@@ -109,6 +109,8 @@ void ha_rocksdb::begin_statement(THD* thd) {
   if (is_sequence()) return;
   session_ = &Session::of(thd);
   session_->register_statement();
+  // The session may have another transaction than when a HANDLER began its scan.
+  if (cursor_->is_open()) cursor_->go_on_in(transaction());
   writer_->set_wait_policy(session_->wait_policy());
 }
 

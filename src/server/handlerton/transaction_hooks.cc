@@ -104,6 +104,8 @@ int close_connection(handlerton*, THD* thd) noexcept {
   return 0;
 }
 
+// In the thread that kills, with the LOCK_thd_data of the one that is killed: neither the session
+// nor its transaction goes away meanwhile.
 void kill_query(handlerton*, THD* thd, thd_kill_levels) noexcept {
   Session* session = Session::find(thd);
   if (session == nullptr) return;
