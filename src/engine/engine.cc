@@ -229,13 +229,17 @@ Result<std::uint64_t> Engine::build_indexes(const catalog::TablePointer& altered
 }
 
 Status Engine::publish_indexes(const catalog::TablePointer& altered, std::uint64_t rows) {
+  const catalog::TablePointer before = catalog_->find(altered->name);
   BASALT_TRY(catalog_->publish_indexes(altered));
   {
     const std::lock_guard guard(mutex_);
     // Made for the indexes that the table had.
     shared_tables_[altered->id].statistics.reset();
+    table::TableState& state = *shared_table(altered).state;
+    for (const std::size_t number : new_indexes(*before, *altered)) {
+      state.indexes_exist_since[altered->indexes[number].id] = database_->newest_sequence();
+    }
   }
-  note_new_table(altered);
   statistics(altered)->set_exact_rows(rows);
   return Status::ok();
 }

@@ -95,8 +95,9 @@ class Engine {
                                       const codec::TableLayout& layout,
                                       const table::Interruption& interruption,
                                       const void* user = nullptr);
-  // From now on the table has them. Nobody may have it open who goes on with it. To snapshots that
-  // are open now it is a new table. `rows`: as build_indexes() has returned it.
+  // From now on the table has them. Nobody may have it open who goes on with it. Snapshots that are
+  // open now must not read them: Table::index_exists_since(). `rows`: as build_indexes() has
+  // returned it.
   Status publish_indexes(const catalog::TablePointer& altered, std::uint64_t rows);
   // Has what was built reclaimed, unless it was published.
   void abandon_indexes(const catalog::TablePointer& altered);

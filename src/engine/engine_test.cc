@@ -280,7 +280,15 @@ TEST_F(EngineTest, AnAddedIndexIsKnownToAllWhoOpenTheTableAndNewToOpenSnapshots)
                                             make_layout(), kCountsIds)));
   ASSERT_TRUE(succeeds(engine->publish_indexes(altered, rows)));
   const auto table = open(*engine);
-  EXPECT_TRUE(reader->is_snapshot_older_than(table->state().exists_since));
+  EXPECT_FALSE(reader->is_snapshot_older_than(table->state().exists_since));
+  const auto late = engine->transactions().make_transaction(nullptr);
+  late->open_snapshot();
+  for (std::size_t i = 0; i < table->index_count(); ++i) {
+    EXPECT_EQ(reader->is_snapshot_older_than(table->index_exists_since(i)),
+              before->definition().find_secondary(table->index(i).name) == nullptr && i != 0)
+        << i;
+    EXPECT_FALSE(late->is_snapshot_older_than(table->index_exists_since(i))) << i;
+  }
   EXPECT_EQ(table->state().auto_increment.next(), before->state().auto_increment.next());
   EXPECT_EQ(engine->statistics(altered)->size().rows, 1u);
   EXPECT_EQ(engine->statistics(altered)->rows_per_value(table::test::kByCity, 1), 1u);

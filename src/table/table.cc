@@ -37,6 +37,11 @@ Table::Table(catalog::TablePointer definition, codec::TableLayout layout,
     secondaries_.emplace_back(layout_, make_index_layout(definition_->indexes[i], layout_),
                               primary);
   }
+  if (state_->indexes_exist_since.empty()) return;
+  for (const catalog::IndexDefinition& index : definition_->indexes) {
+    const auto since = state_->indexes_exist_since.find(index.id);
+    added_indexes_.push_back(since == state_->indexes_exist_since.end() ? 0 : since->second);
+  }
 }
 
 bool Table::make_guard(std::size_t index_number, const std::uint8_t* record,

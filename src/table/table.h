@@ -1,6 +1,7 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -52,6 +53,9 @@ struct TableState {
   // A snapshot older than this sequence number lacks rows that the table has had from its
   // beginning: those that were copied into it, under another name or before others could open it.
   std::atomic<std::uint64_t> exists_since = 0;
+  // Of indexes that were added to the table, by id: an older snapshot than this lacks their
+  // entries. Changed while nobody can open the table, read when it is opened.
+  std::map<catalog::IndexId, std::uint64_t> indexes_exist_since;
 };
 
 // An open table: its definition, bound to the record layout of the server's table share.
@@ -77,6 +81,12 @@ class Table {
     return definition_->indexes[number];
   }
   kv::FamilyId family(std::size_t index_number) const { return index(index_number).family; }
+  // A snapshot older than this sequence number must not read the index.
+  std::uint64_t index_exists_since(std::size_t number) const {
+    return added_indexes_.empty() ? 0 : added_indexes_[number];
+  }
+  // Whether there is an index that some snapshots must not read.
+  bool has_added_indexes() const { return !added_indexes_.empty(); }
   const codec::PrimaryCodec& primary() const { return primary_; }
   // `index_number` counts as in the definition: the primary is 0.
   const codec::SecondaryCodec& secondary(std::size_t index_number) const {
@@ -97,6 +107,7 @@ class Table {
   codec::PrimaryCodec primary_;
   const bool has_integer_key_;
   std::vector<codec::SecondaryCodec> secondaries_;
+  std::vector<std::uint64_t> added_indexes_;  // empty, or of each index since when it exists
 };
 
 // The codec's view of an index of the definition.

@@ -221,6 +221,8 @@ class ha_rocksdb final : public handler {
                    bool may_skip_row);
   void mark_indexed_virtual_columns();
   bool checks_uniqueness(uint index) const;
+  bool is_newer_than_snapshot(uint index) const;
+  void leave_out_newer_indexes();
   int lock_guard(uint index, const uchar* key);
   table::ReadSettings read_settings() const;
   // Whether the statement's only access to data is the point read that comes next.

@@ -93,6 +93,7 @@ void ha_rocksdb::show_rows_per_value() {
 
 int ha_rocksdb::info(uint flags) noexcept {
   if ((flags & HA_STATUS_VARIABLE) != 0) {
+    if ((flags & HA_STATUS_OPEN) == 0) leave_out_newer_indexes();
     const stats::TableSize size = share_->statistics->size();
     stats.records = size.rows;
     // Zero means exactly none to the optimizer, which an estimate cannot promise.

@@ -291,6 +291,7 @@ void ha_rocksdb::position(const uchar* record) noexcept {
 
 int ha_rocksdb::index_init(uint index, bool) noexcept {
   multi_range_ = MultiRange();
+  if (is_newer_than_snapshot(index)) return HA_ERR_TABLE_DEF_CHANGED;
   table::ReadSettings settings = read_settings();
   if (checks_uniqueness(index)) {
     settings.lock.reset();
@@ -300,6 +301,28 @@ int ha_rocksdb::index_init(uint index, bool) noexcept {
   const bool may_skip_row = keyread_enabled() && !reads_prefixed_part(index);
   open_cursor(our_index(index), settings, may_skip_row);
   return 0;
+}
+
+// Whether the index was added after the snapshot was opened that the statement reads: without locks
+// it must not be used.
+bool ha_rocksdb::is_newer_than_snapshot(uint index) const {
+  return opened().has_added_indexes() && !row_lock_ && !is_sequence() &&
+         transaction().is_snapshot_older_than(opened().index_exists_since(our_index(index)));
+}
+
+// The optimizer asks for the number of rows before it looks at the indexes: it is not to choose one
+// that the statement cannot read. One that the user forces is left to fail.
+void ha_rocksdb::leave_out_newer_indexes() {
+  if (!opened().has_added_indexes() || table->force_index) return;
+  if (Session::find(ha_thd()) != session_ || session_ == nullptr) return;
+  for (uint i = 0; i < table->s->keys; ++i) {
+    if (!is_newer_than_snapshot(i)) continue;
+    for (key_map* const keys :
+         {&table->keys_in_use_for_query, &table->keys_in_use_for_group_by,
+          &table->keys_in_use_for_order_by, &table->covering_keys}) {
+      keys->clear_bit(i);
+    }
+  }
 }
 
 // Whether the server reads the index to check a uniqueness of its own (lookup_handler) for a row
