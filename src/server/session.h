@@ -53,12 +53,17 @@ class Session final : public table::Interruption {
   void set_duplicate_key(uint key) { duplicate_key_ = key; }
   uint duplicate_key() const { return duplicate_key_; }
 
+  // Of the last error that rolls the transaction back; here for the same reason.
+  void set_rollback_cause(ErrorCode cause) { rollback_cause_ = cause; }
+  ErrorCode rollback_cause() const { return rollback_cause_; }
+
   // Whether what ends now is the transaction and not just a statement of it.
   bool ends_transaction(bool all) const;
 
  private:
   THD* const thd_;
   uint duplicate_key_ = 0;
+  ErrorCode rollback_cause_ = ErrorCode::kOk;
   // Changed with the server's LOCK_thd_data held, as a KILL from another thread comes with it.
   std::unique_ptr<txn::Transaction> transaction_;
   // Those left in the last statement: its cursors refer to them until it ends.

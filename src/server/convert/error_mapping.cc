@@ -19,8 +19,10 @@ int to_handler_error(const Status& status, THD* thd) noexcept {
       if (thd != nullptr) thd->mark_transaction_to_rollback(true);
       return HA_ERR_LOCK_DEADLOCK;
     case ErrorCode::kSnapshotConflict:
+      // As of a deadlock's victim: of HA_ERR_RECORD_CHANGED the server writes to its error log, and
+      // a replica may take it for a row that is missing. The client is told ER_CHECKREAD.
       if (thd != nullptr) thd->mark_transaction_to_rollback(true);
-      return HA_ERR_RECORD_CHANGED;
+      return HA_ERR_LOCK_DEADLOCK;
     case ErrorCode::kInterrupted:
       return HA_ERR_ABORTED_BY_USER;
     case ErrorCode::kTooLarge:

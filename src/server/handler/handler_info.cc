@@ -171,6 +171,12 @@ void ha_rocksdb::print_error(int error, myf flags) noexcept {
     my_printf_error(ER_LOCK_TABLE_FULL, "RocksDB: %s", flags, error_text_.c_str());
     return;
   }
+  const Session* const session = Session::find(ha_thd());
+  if (error == HA_ERR_LOCK_DEADLOCK && session != nullptr &&
+      session->rollback_cause() == ErrorCode::kSnapshotConflict) {
+    my_error(ER_CHECKREAD, MYF(0), table_share->table_name.str);
+    return;
+  }
   if (!is_full && !is_closed) {
     handler::print_error(error, flags);
     return;

@@ -129,6 +129,10 @@ int ha_rocksdb::report(Status status) {
   if (status.is_ok()) return 0;
   error_text_ = status.message();
   error_status_ = status.code();
+  if (status.is(ErrorCode::kDeadlock) || status.is(ErrorCode::kSnapshotConflict)) {
+    Session* const session = Session::find(ha_thd());
+    if (session != nullptr) session->set_rollback_cause(status.code());
+  }
   if (status.is(ErrorCode::kCorruption) && share_ != nullptr) report_corruption(status);
   if (status.is(ErrorCode::kInconsistentRead)) {
     log_message(LogLevel::kError, "table '" + opened().definition().name + "': " + error_text_);
