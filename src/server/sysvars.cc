@@ -2,6 +2,7 @@
 
 #include <strings.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -29,6 +30,8 @@ my_bool g_accept_log_damage = 0;
 unsigned long long g_reserved_disk_space = 0;
 
 constexpr unsigned long kFlushAtCommit = 1;
+// Below the engine's directory.
+constexpr const char* kBackupCheckpoint = "mariabackup-checkpoint";
 
 // The values of rocksdb_direct_io, and what they mean.
 const char* g_direct_io_names[] = {"AUTO", "OFF", "ON", nullptr};
@@ -45,6 +48,38 @@ void update_deadlock_detect(THD*, st_mysql_sys_var*, void* target, const void* v
   if (g_plugin != nullptr) the_engine().locks().set_deadlock_detect(g_deadlock_detect);
 }
 
+// A copy in the data directory would be taken for a database, and one among the engine's files for
+// a part of them. Links in the path are followed as far as it exists.
+Status check_checkpoint_target(const std::string& target) {
+  namespace fs = std::filesystem;
+  const auto refused = [&target](const char* why) {
+    return Status(ErrorCode::kInvalidArgument, "'" + target + "' " + why);
+  };
+  if (!fs::path(target).is_absolute()) {
+    return refused("is not an absolute path; give the copy a directory outside of the data "
+                   "directory");
+  }
+  const auto resolved = [](const fs::path& path) {
+    std::error_code error;
+    fs::path result = fs::weakly_canonical(path, error);
+    if (error) result = path.lexically_normal();
+    return result.has_filename() ? result : result.parent_path();
+  };
+  const fs::path directory = resolved(target);
+  for (const char* const occupied : {static_cast<const char*>(mysql_real_data_home),
+                                     static_cast<const char*>(g_datadir)}) {
+    const fs::path outer = resolved(fs::absolute(occupied));
+    const auto [end, at] = std::mismatch(outer.begin(), outer.end(), directory.begin(),
+                                         directory.end());
+    if (end != outer.end()) continue;
+    // Where mariadb-backup makes its copy, and removes it again.
+    if (directory == resolved(fs::absolute(g_datadir) / kBackupCheckpoint)) continue;
+    return refused("is in the data directory, where it would be taken for a database; choose a "
+                   "directory elsewhere on the same device");
+  }
+  return Status::ok();
+}
+
 // Setting the variable takes the checkpoint: a failure must fail the SET.
 int check_create_checkpoint(THD* thd, st_mysql_sys_var*, void* save, st_mysql_value* value) {
   char buffer[FN_REFLEN];
@@ -52,9 +87,12 @@ int check_create_checkpoint(THD* thd, st_mysql_sys_var*, void* save, st_mysql_va
   const char* directory = value->val_str(value, buffer, &length);
   if (directory == nullptr || length == 0) return 1;
   const std::string target(directory, static_cast<std::size_t>(length));
+  Status status = check_checkpoint_target(target);
   // A backup has stopped commits and reads the binary log's position: the copy is to agree.
-  Status status = the_engine().transactions().wait_for_ordered(
-      [thd] { return thd_kill_level(thd) == THD_IS_NOT_KILLED; });
+  if (status.is_ok()) {
+    status = the_engine().transactions().wait_for_ordered(
+        [thd] { return thd_kill_level(thd) == THD_IS_NOT_KILLED; });
+  }
   if (status.is_ok()) status = the_engine().database().create_checkpoint(target);
   if (!status.is_ok()) {
     my_printf_error(ER_UNKNOWN_ERROR, "rocksdb_create_checkpoint: %s", MYF(0),
@@ -100,8 +138,7 @@ int check_remove_checkpoint(THD*, st_mysql_sys_var*, void* save, st_mysql_value*
   bool is_wanted = false;
   if (!read_command(value, save, is_wanted)) return 1;
   if (!is_wanted) return 0;
-  const std::filesystem::path directory =
-      std::filesystem::path(g_datadir) / "mariabackup-checkpoint";
+  const std::filesystem::path directory = std::filesystem::path(g_datadir) / kBackupCheckpoint;
   std::error_code error;
   std::filesystem::remove_all(directory, error);
   if (error) {
