@@ -117,8 +117,7 @@ DatabaseOptions with_defaults_for(const Machine& machine, DatabaseOptions option
     options.reserved_disk_bytes = options.memtables_total_bytes + 16 * kMiB;
   }
   if (options.batch_bytes_max == 0) {
-    // Their index, and at the commit their memtable, take as much again each.
-    options.batch_bytes_max = std::clamp(memory / 4, 64 * kMiB, 4096 * kMiB);
+    options.batch_bytes_max = std::clamp(memory / 2, 128 * kMiB, 8192 * kMiB);
   }
   if (options.background_jobs == 0) {
     // Three are one flush and two compactions. The second one runs under pressure only, while the
@@ -163,7 +162,7 @@ std::vector<Setting> explain(const Machine& machine, const DatabaseOptions& give
   add("rocksdb_max_total_wal_size", given.max_total_wal_bytes, used.max_total_wal_bytes,
       "four times the memory for memtables, at least 64 MiB");
   add("rocksdb_write_batch_max_bytes", given.batch_bytes_max, used.batch_bytes_max,
-      "a quarter of the memory, 64 MiB to 4 GiB");
+      "half of the memory, 128 MiB to 8 GiB");
   add("rocksdb_max_background_jobs", static_cast<std::uint64_t>(given.background_jobs),
       static_cast<std::uint64_t>(used.background_jobs), "half of the cores, 3 to 8");
   add("rocksdb_reserved_disk_space", given.reserved_disk_bytes, used.reserved_disk_bytes,

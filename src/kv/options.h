@@ -32,7 +32,7 @@ struct DatabaseOptions {
   std::uint64_t memtable_bytes = 0;        // one memtable of one column family
   std::uint64_t memtables_total_bytes = 0;  // all memtables of all column families
   std::uint64_t max_total_wal_bytes = 0;
-  std::uint64_t batch_bytes_max = 0;  // changes of one transaction, which are in memory
+  std::uint64_t batch_bytes_max = 0;  // of memory that one transaction may take
   int background_jobs = 0;
   DirectIo direct_io = DirectIo::kChosen;
   bool create_if_missing = true;

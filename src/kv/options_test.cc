@@ -145,7 +145,7 @@ TEST(MachineDefaults, EverySettingIsExplainedAsItIsUsed) {
   EXPECT_EQ(settings["rocksdb_block_cache_size"].value, used.block_cache_bytes);
   EXPECT_EQ(settings["rocksdb_max_total_wal_size"].value, used.max_total_wal_bytes);
   EXPECT_EQ(settings["rocksdb_max_background_jobs"].value, 3u);
-  EXPECT_EQ(settings["rocksdb_write_batch_max_bytes"].value, 256 * kMiB);
+  EXPECT_EQ(settings["rocksdb_write_batch_max_bytes"].value, 512 * kMiB);
   EXPECT_EQ(settings["rocksdb_reserved_disk_space"].value, used.reserved_disk_bytes);
   EXPECT_EQ(settings["rocksdb_write_buffer_size"].value, 5 * kMiB);
   for (const auto& [name, setting] : settings) {

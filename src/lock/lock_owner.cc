@@ -8,6 +8,14 @@
 #include "lock/internal/slot.h"
 
 namespace basalt::lock {
+namespace {
+
+// A shard has one to two buckets a slot.
+constexpr std::size_t kTableBytes = 12;
+// Of a locked range: a node of a map and two keys.
+constexpr std::size_t kRangeBytes = 176;
+
+}  // namespace
 
 LockOwner::LockOwner(std::uint64_t id, void* user) : id_(id), user_(user) {}
 
@@ -26,6 +34,14 @@ Slot* LockOwner::new_slot(std::uint32_t hash, std::string_view key, LockMode mod
                                        .state = state};
   std::memcpy(static_cast<void*>(slot + 1), key.data(), key.size());
   return slot;
+}
+
+std::size_t LockOwner::memory_bytes() const {
+  std::size_t ranges = 0;
+  for (const auto& holding : ranges_) {
+    for (const IntervalSet& set : holding->ranges) ranges += set.size();
+  }
+  return pool_.reserved_bytes() + kTableBytes * held_count() + kRangeBytes * ranges;
 }
 
 void LockOwner::free_slot(Slot* slot) noexcept {

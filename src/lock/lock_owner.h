@@ -45,6 +45,8 @@ class LockOwner {
   void set_most_keys(std::size_t count) { most_keys_ = count; }
   // Whether it has locked any key or range. The owner's thread.
   bool holds_locks() const { return held_count() != 0 || !ranges_.empty(); }
+  // Memory that its locks take, with their share of the lock table. The owner's thread.
+  std::size_t memory_bytes() const;
   // Locked keys, without ranges. Any thread; exact in the owner's.
   std::size_t held_count() const { return held_.load(kRelaxed); }
 

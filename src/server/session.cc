@@ -69,7 +69,7 @@ void Session::register_statement() {
   if (is_raised()) the_engine().locks().interrupt(transaction_->lock_owner());
   transaction_->begin_statement(isolation_level_of(thd_));
   transaction_->lock_owner().set_most_keys(max_row_locks(thd_));
-  transaction_->set_batch_bytes_max(batch_bytes_max(thd_));
+  transaction_->set_memory_max(batch_bytes_max(thd_), opt_bin_log);
   trans_register_ha(thd_, false, g_plugin->hton, 0);
   if (thd_test_options(thd_, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN)) {
     trans_register_ha(thd_, true, g_plugin->hton, 0);

@@ -225,9 +225,9 @@ MYSQL_THDVAR_ULONG(max_row_locks, PLUGIN_VAR_RQCMDARG,
                    "where no other transaction holds one",
                    nullptr, nullptr, 1024 * 1024, 1, 1024UL * 1024 * 1024, 0);
 MYSQL_THDVAR_ULONGLONG(write_batch_max_bytes, PLUGIN_VAR_RQCMDARG,
-                       "A transaction whose changes take more bytes than this may change no "
-                       "further rows: they are in memory. 0: a quarter of the memory of the "
-                       "machine or control group, 64 MiB to 4 GiB",
+                       "A transaction that takes more bytes of memory than this, with its changes, "
+                       "its locks and what its commit will need, may change no further rows. 0: "
+                       "half of the memory of the machine or control group, 128 MiB to 8 GiB",
                        nullptr, nullptr, 0, 0, ULONGLONG_MAX, 1);
 MYSQL_SYSVAR_STR(create_checkpoint, g_create_checkpoint,
                  PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_MEMALLOC,

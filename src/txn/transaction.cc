@@ -24,6 +24,13 @@ namespace {
 
 Status no_such_savepoint() { return Status(ErrorCode::kInvalidArgument, "no such savepoint"); }
 
+// Beside its key and value, of an entry of a batch: in the batch's index, a skip list, and in the
+// memtable that it is put into.
+constexpr std::uint64_t kIndexEntryBytes = 68;
+constexpr std::uint64_t kMemtableEntryBytes = 16;
+// A session keeps the memory of no larger batch for its next transaction.
+constexpr std::uint64_t kKeptBatchBytes = std::uint64_t{1} << 20;
+
 }  // namespace
 
 Transaction::Transaction(TransactionManager& manager, std::uint64_t id, void* user)
@@ -48,7 +55,6 @@ void Transaction::activate() {
 }
 
 void Transaction::finish() {
-  leave_own_changes();
   while (!scans_.empty()) remove_scan(*scans_.back());
   // Before the locks go: who gets them next must learn of the change.
   const std::uint64_t sequence = changed_buckets_.empty() ? 0 : newest_sequence();
@@ -56,6 +62,9 @@ void Transaction::finish() {
     manager_.changes().note_end(bucket, sequence);
   }
   changed_buckets_.clear();
+  if (changed_buckets_.capacity() > kKeptBatchBytes / sizeof(std::uint32_t)) {
+    changed_buckets_.shrink_to_fit();
+  }
   guards_.clear();
   if (changes_are_unknown_) manager_.changes().note_end_of_unknown(newest_sequence());
   changes_are_unknown_ = false;
@@ -475,13 +484,27 @@ std::uint64_t Transaction::batch_bytes() const {
   return has_writes_ ? batch().GetDataSize() : 0;
 }
 
+// The batch is there twice while its memory grows, and while it is put into the memtable; once more
+// if RocksDB copies what was prepared, when it is committed.
+std::uint64_t Transaction::memory_bytes() const {
+  std::uint64_t bytes = owner_.memory_bytes();
+  bytes += changed_buckets_.capacity() * sizeof(std::uint32_t);
+  bytes += guards_.capacity() * sizeof(Guard);
+  if (!has_writes_) return bytes;
+  const rdb::WriteBatch& changes = batch();
+  const std::uint64_t entry_bytes =
+      kMemtableEntryBytes + (inserts_->is_indexed() ? kIndexEntryBytes : 0);
+  bytes += (is_two_phase_ ? 3 : 2) * std::uint64_t{changes.GetDataSize()};
+  return bytes + entry_bytes * changes.Count();
+}
+
 Status Transaction::check_size() const {
-  const std::uint64_t bytes = batch_bytes();
-  if (bytes <= batch_bytes_max_) [[likely]] return Status::ok();
+  const std::uint64_t bytes = memory_bytes();
+  if (bytes <= memory_max_) [[likely]] return Status::ok();
   return Status(ErrorCode::kTooLarge,
-                "the transaction's changes are in memory and take " + std::to_string(bytes) +
-                    " bytes, more than rocksdb_write_batch_max_bytes allows; change fewer rows in "
-                    "a transaction, or set it higher if the server has as much memory three times");
+                "the transaction's changes, locks and commit take " + std::to_string(bytes) +
+                    " bytes of memory, more than rocksdb_write_batch_max_bytes allows; change "
+                    "fewer rows in a transaction, or set it higher if the server has the memory");
 }
 
 // Before anything is written: a batch that cannot fit must not make the engine read-only.
@@ -557,6 +580,12 @@ Status Transaction::write_commit() {
   return status;
 }
 
+// The batch is held.
+void Transaction::drop_batch() {
+  inserts_->attach(nullptr);
+  writes_.reset();
+}
+
 Status Transaction::commit(kv::Durability durability) {
   if (has_writes_) {
     if (statement_mark_ != 0) end_statement();
@@ -564,11 +593,14 @@ Status Transaction::commit(kv::Durability durability) {
     if (state_ == State::kActive) BASALT_TRY(check_room());
     check_commit();
     const bool is_in_binlog = state_ == State::kOrdered && !binlog_position_.file.empty();
+    const bool keeps_batch = batch_bytes() <= kKeptBatchBytes;
     writes_->GetWriteOptions()->sync = durability == kv::Durability::kSynced && !is_in_binlog;
     BASALT_FAILPOINT("txn.commit.before_write");
+    leave_own_changes();
     BASALT_TRY(write_commit());
     if (inserts_are_open_) manager_.inserts().note_commit(*inserts_, newest_sequence());
     BASALT_FAILPOINT("txn.commit.after_write");
+    if (!keeps_batch) drop_batch();
   }
   finish();
   return Status::ok();
@@ -579,14 +611,13 @@ Status Transaction::rollback() {
   if (has_writes_) {
     const BatchGuard guard(*this);
     const kv::LogWrite log_write;
+    const bool keeps_batch = batch_bytes() <= kKeptBatchBytes;
+    leave_own_changes();
     Status status = from_rocksdb(writes_->Rollback());
     if (state_ == State::kPrepared && !status.is_ok()) return status;
     // RocksDB frees a name only with the object; and one whose prepare or commit failed, which
     // cannot be rolled back but has nothing in the log, is of no more use.
-    if (state_ == State::kPrepared || !status.is_ok()) {
-      inserts_->attach(nullptr);
-      writes_.reset();
-    }
+    if (state_ == State::kPrepared || !status.is_ok() || !keeps_batch) drop_batch();
   }
   finish();
   return Status::ok();

@@ -79,8 +79,15 @@ class Transaction {
   }
   // Bytes of the changes as the commit will write them.
   std::uint64_t batch_bytes() const;
-  // When they are more than this, further rows are refused: kTooLarge. They are in memory.
-  void set_batch_bytes_max(std::uint64_t bytes) { batch_bytes_max_ = bytes; }
+  // Memory that the transaction takes at most until it has ended, if it changes nothing more: its
+  // changes, their index and its locks, and what the commit will need beside them.
+  std::uint64_t memory_bytes() const;
+  // When that is more than `bytes`, further rows are refused: kTooLarge. `is_two_phase`: it will be
+  // prepared before it is committed.
+  void set_memory_max(std::uint64_t bytes, bool is_two_phase) {
+    memory_max_ = bytes;
+    is_two_phase_ = is_two_phase;
+  }
   lock::LockOwner& lock_owner() { return owner_; }
   const std::string& prepared_name() const { return name_; }
 
@@ -289,6 +296,7 @@ class Transaction {
   Status check_room() const;
   Status check_size() const;
   Status write_commit();
+  void drop_batch();
   void finish();
 
   TransactionManager& manager_;
@@ -303,7 +311,8 @@ class Transaction {
   std::unique_lock<std::mutex> hold_batch_{inserts_->batch_mutex(), std::defer_lock};
   bool inserts_are_open_ = false;  // in the manager's registry
   bool has_writes_ = false;
-  std::uint64_t batch_bytes_max_ = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t memory_max_ = std::numeric_limits<std::uint64_t>::max();
+  bool is_two_phase_ = false;
   // Of every key that was put or removed, also if a savepoint has undone it.
   KeySpans changed_keys_;
   ChangedIndexes changed_indexes_{owner_};

@@ -1,5 +1,8 @@
 #include "txn/transaction.h"
 
+#include <malloc.h>
+
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -55,8 +58,8 @@ TEST_F(TransactionTest, OwnWritesAreVisibleAtOnceAndToOthersOnlyAfterCommit) {
 }
 
 TEST_F(TransactionTest, WhoseChangesTakeTooMuchMemoryMayChangeNoFurtherRowsAndCanCommit) {
-  a_->set_batch_bytes_max(1000);
-  put(*a_, "k", std::string(2000, 'v'));
+  a_->set_memory_max(10'000, false);
+  put(*a_, "k", std::string(5'000, 'v'));
   {
     Transaction::RowChange change(*a_);
     const Status status = change.begin({}, kNoWait);
@@ -64,9 +67,54 @@ TEST_F(TransactionTest, WhoseChangesTakeTooMuchMemoryMayChangeNoFurtherRowsAndCa
     EXPECT_NE(status.message().find("rocksdb_write_batch_max_bytes"), std::string::npos);
   }
   commit(*a_);
-  EXPECT_EQ(read_newest(*b_, "k"), std::string(2000, 'v'));
+  EXPECT_EQ(read_newest(*b_, "k"), std::string(5'000, 'v'));
   Transaction::RowChange next(*a_);
   EXPECT_TRUE(succeeds(next.begin({}, kNoWait))) << "the next transaction begins with nothing";
+}
+
+// The memory of its own that the transaction takes before its commit, with what the batch takes for
+// a moment when it has grown; of many small rows and of few large ones.
+TEST_F(TransactionTest, ItsMemoryIsThatWhichTheAllocatorGave) {
+  const auto in_use = [] {
+    const struct mallinfo2 info = mallinfo2();
+    return info.uordblks + info.hblkhd;
+  };
+  if (in_use() == 0) GTEST_SKIP() << "a sanitizer's allocator does not tell what is in use";
+  for (const bool looks_up : {false, true}) {
+    for (const std::size_t value_bytes : {20, 2000}) {
+      const auto transaction = store_.begin();
+      const std::size_t before = in_use();
+      double greatest = 0;
+      for (std::size_t i = 0; transaction->memory_bytes() < (std::uint64_t{24} << 20); ++i) {
+        const std::string key = "row " + std::to_string(1'000'000 + i);
+        must(transaction->lock(key, lock::LockMode::kExclusive, kNoWait));
+        transaction->note_row_change(key);
+        put(*transaction, key, std::string(value_bytes, 'v'));
+        if (i == 0 && looks_up) read_newest(*transaction, key);
+        if (i % 100 != 0 || transaction->memory_bytes() < (std::uint64_t{1} << 20)) continue;
+        const auto allocated = static_cast<double>(in_use() - before);
+        greatest = std::max(greatest, allocated / static_cast<double>(transaction->memory_bytes()));
+      }
+      EXPECT_GT(greatest, 0.8) << value_bytes << looks_up;
+      EXPECT_LT(greatest, 1.2) << value_bytes << looks_up;
+      must(transaction->rollback());
+    }
+  }
+}
+
+TEST_F(TransactionTest, ItsLocksAndTheCopyThatTwoPhasesMakeCountAsMemory) {
+  put(*a_, "k", std::string(100'000, 'v'));
+  const std::uint64_t one_phase = a_->memory_bytes();
+  EXPECT_GT(one_phase, 200'000u);
+  a_->set_memory_max(1'000'000, true);
+  EXPECT_GT(a_->memory_bytes(), one_phase + 100'000);
+  const std::uint64_t without_locks = a_->memory_bytes();
+  for (int i = 0; i < 1000; ++i) {
+    must(a_->lock("row " + std::to_string(i), lock::LockMode::kShared, kNoWait));
+  }
+  EXPECT_GT(a_->memory_bytes(), without_locks + 64 * 1000);
+  commit(*a_);
+  EXPECT_LT(a_->memory_bytes(), 10'000u);
 }
 
 // Keys of two indexes, changed inwards and outwards of what was changed before; twice, because a
