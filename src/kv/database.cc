@@ -24,6 +24,7 @@
 #include "kv/index_collector.h"
 #include "kv/iterator_pool.h"
 #include "kv/log_check.h"
+#include "kv/log_continuity.h"
 #include "kv/memory_budget.h"
 #include "kv/rocksdb_access.h"
 #include "kv/rocksdb_options.h"
@@ -160,8 +161,13 @@ Result<std::unique_ptr<Database>> Database::open(const DatabaseOptions& options,
 }
 
 // RocksDB reads a log up to the first record that does not check out. Here it is decided whether
-// that is its end.
+// that is its end; it sees no more of it.
 Status Database::heed_logs() {
+  Result<std::optional<LogDamage>> manifest = check_manifest(options_.directory);
+  if (!manifest.is_ok()) return manifest.take_status();
+  if (const std::optional<LogDamage>& torn = manifest.value()) {
+    files_->cut(torn->path, torn->offset);
+  }
   Result<std::vector<LogDamage>> damaged = check_logs(options_.directory);
   if (!damaged.is_ok()) return damaged.take_status();
   for (const LogDamage& damage : damaged.value()) {
@@ -176,7 +182,9 @@ Status Database::heed_logs() {
                         " sound records follow; restore a backup, or start once with "
                         "rocksdb_accept_log_damage=ON, without what was committed from there on");
     }
-    if (damage.records_behind > 0) files_->cut(damage.path, damage.offset);
+    // RocksDB would take a torn end for the end of all logs, until one begins with the next change:
+    // which the next recovery may wait for in vain, as long as the torn log is there.
+    files_->cut(damage.path, damage.offset);
     if (damage.is_unwritten && damage.records_behind == 0) continue;
     log_message(LogLevel::kWarning,
                 place + (damage.is_unwritten ? " was not written before a crash of the machine"
@@ -184,6 +192,29 @@ Status Database::heed_logs() {
                     "; it is not replayed");
   }
   return Status::ok();
+}
+
+// Decides what becomes of an opening that has met a gap between two logs: an error, or another one
+// without what lies behind the gap.
+Status Database::heed_gap() {
+  const LogGap& gap = *continuity_->gap();
+  const std::string found = "the log '" + gap.path + "' begins with change " +
+                            std::to_string(gap.number) + ", and those from " +
+                            std::to_string(gap.missing) + " on are missing: the log before it has "
+                            "lost its end";
+  if (gap.is_in_files) {
+    return Status(ErrorCode::kCorruption,
+                  found + ", and some tables' files hold what was changed later; restore a backup");
+  }
+  // What was not written by a crash was not acknowledged.
+  if (!options_.accept_log_damage && !files_->has_cut_log(gap.log_before, gap.log)) {
+    return Status(ErrorCode::kCorruption,
+                  found + "; restore a backup, or start once with rocksdb_accept_log_damage=ON, "
+                          "without what was committed from there on");
+  }
+  log_message(LogLevel::kWarning, found + "; it is not replayed");
+  files_->refuse_no_more();
+  return files_->blank_logs_from(gap.path);
 }
 
 Status Database::open_families() {
@@ -201,9 +232,16 @@ Status Database::open_families() {
   // Row locks are ours (lock/); RocksDB's own would only cost.
   transaction_options.skip_concurrency_control = true;
   transaction_options.write_policy = rdb::TxnDBWritePolicy::WRITE_COMMITTED;
-  BASALT_TRY(from_rocksdb(rdb::TransactionDB::Open(db_options, transaction_options,
+  Status opened;
+  do {
+    continuity_ = std::make_unique<LogContinuity>(*files_);
+    db_options.wal_filter = continuity_.get();
+    opened = from_rocksdb(rdb::TransactionDB::Open(db_options, transaction_options,
                                                    options_.directory, descriptors, &families_,
-                                                   &db_)));
+                                                   &db_));
+    if (continuity_->gap()) BASALT_TRY(heed_gap());
+  } while (continuity_->gap());
+  BASALT_TRY(std::move(opened));
   snapshots_ = std::make_unique<SnapshotPool>(*db_->GetBaseDB());
   begin_caching(cache);
   return Status::ok();

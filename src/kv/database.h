@@ -158,6 +158,7 @@ class MemoryBudget;
 class CacheLoader;
 class GuardedFileSystem;
 class KeyPartsSlot;
+class LogContinuity;
 
 class Database {
  public:
@@ -249,6 +250,7 @@ class Database {
   Database(const Machine& machine, const DatabaseOptions& given,
            std::shared_ptr<rdb::FileSystem> files);
   Status heed_logs();
+  Status heed_gap();
   Status open_families();
   void begin_caching(const std::shared_ptr<BlockCache>& cache);
   Status sync_once();
@@ -262,6 +264,7 @@ class Database {
   const std::shared_ptr<Health> health_;
   const std::shared_ptr<GuardedFileSystem> files_;
   const std::unique_ptr<rdb::Env> env_;
+  std::unique_ptr<LogContinuity> continuity_;
   std::mutex resume_mutex_;
   const std::shared_ptr<KeyPartsSlot> key_parts_;
   rdb::TransactionDB* db_ = nullptr;

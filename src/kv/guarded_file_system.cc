@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
+#include <filesystem>
 #include <limits>
 #include <system_error>
 #include <utility>
@@ -26,6 +28,13 @@ constexpr std::uint32_t kFewestSyncs = 8;
 thread_local LogWrite* current_write = nullptr;
 
 bool is_log(const std::string& path) { return path.ends_with(".log"); }
+
+std::string directory_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
+// Of a log.
+std::uint64_t number_of(const std::string& path) {
+  return std::strtoull(path.c_str() + path.rfind('/') + 1, nullptr, 10);
+}
 
 // As an error of one file that may be tried again.
 void mark(rdb::IOStatus& error) {
@@ -110,19 +119,27 @@ class GuardedFile final : public rdb::FSWritableFileOwnerWrapper {
         is_log_(is_log(path)),
         size_(size),
         // What is opened again appends at the file's end, zeros or not.
-        layout_end_(size == 0 ? kLayoutBytes : std::numeric_limits<std::uint64_t>::max()) {}
+        layout_end_(size == 0 ? kLayoutBytes : std::numeric_limits<std::uint64_t>::max()) {
+    if (is_log_) files_.add_log(*this);
+  }
+  ~GuardedFile() override {
+    if (is_log_) files_.remove_log(*this);
+  }
 
   rdb::IOStatus Append(const rdb::Slice& data, const rdb::IOOptions& options,
                        rdb::IODebugContext* debug) override {
-    note_begin(data.size());
-    return note_end(FSWritableFileOwnerWrapper::Append(data, options, debug), data.size());
+    rdb::IOStatus status = note_begin(data.size(), options);
+    if (status.ok()) status = FSWritableFileOwnerWrapper::Append(data, options, debug);
+    return note_end(std::move(status), data.size());
   }
   rdb::IOStatus Append(const rdb::Slice& data, const rdb::IOOptions& options,
                        const rdb::DataVerificationInfo& verification,
                        rdb::IODebugContext* debug) override {
-    note_begin(data.size());
-    return note_end(FSWritableFileOwnerWrapper::Append(data, options, verification, debug),
-                    data.size());
+    rdb::IOStatus status = note_begin(data.size(), options);
+    if (status.ok()) {
+      status = FSWritableFileOwnerWrapper::Append(data, options, verification, debug);
+    }
+    return note_end(std::move(status), data.size());
   }
   rdb::IOStatus PositionedAppend(const rdb::Slice& data, std::uint64_t offset,
                                  const rdb::IOOptions& options,
@@ -143,6 +160,7 @@ class GuardedFile final : public rdb::FSWritableFileOwnerWrapper {
     return marked(FSWritableFileOwnerWrapper::Truncate(size, options, debug));
   }
   rdb::IOStatus Close(const rdb::IOOptions& options, rdb::IODebugContext* debug) override {
+    if (is_log_) files_.remove_log(*this);
     cut_layout();
     return marked(FSWritableFileOwnerWrapper::Close(options, debug));
   }
@@ -151,16 +169,22 @@ class GuardedFile final : public rdb::FSWritableFileOwnerWrapper {
   }
   rdb::IOStatus Sync(const rdb::IOOptions& options, rdb::IODebugContext* debug) override {
     syncs_.fetch_add(1, std::memory_order_relaxed);
-    return marked(FSWritableFileOwnerWrapper::Sync(options, debug));
+    const std::uint64_t appends = appends_;
+    return note_sync(FSWritableFileOwnerWrapper::Sync(options, debug), appends);
   }
   rdb::IOStatus Fsync(const rdb::IOOptions& options, rdb::IODebugContext* debug) override {
     syncs_.fetch_add(1, std::memory_order_relaxed);
-    return marked(FSWritableFileOwnerWrapper::Fsync(options, debug));
+    const std::uint64_t appends = appends_;
+    return note_sync(FSWritableFileOwnerWrapper::Fsync(options, debug), appends);
   }
   rdb::IOStatus RangeSync(std::uint64_t offset, std::uint64_t bytes, const rdb::IOOptions& options,
                           rdb::IODebugContext* debug) override {
     return marked(FSWritableFileOwnerWrapper::RangeSync(offset, bytes, options, debug));
   }
+
+  // Whether something was appended that is perhaps not on disk.
+  bool has_unsynced() const { return synced_appends_ < appends_; }
+  const std::string& path() const { return path_; }
 
   // Replaces what was appended since `begin` by zeros. The size stays: RocksDB believes in it, and
   // has perhaps noted it where it looks at the next start.
@@ -174,10 +198,11 @@ class GuardedFile final : public rdb::FSWritableFileOwnerWrapper {
   }
 
  private:
-  void note_begin(std::size_t bytes) {
-    if (!is_log_) return;
+  rdb::IOStatus note_begin(std::size_t bytes, const rdb::IOOptions& options) {
+    if (!is_log_) return {};
     if (current_write != nullptr) current_write->note_append(*this, size_);
     if (size_ + bytes > layout_end_) lay_out(bytes);
+    return size_ == 0 ? files_.sync_logs_before(*this, options) : rdb::IOStatus();
   }
 
   // Before an append of `bytes`, by who appends: another thread's zeros could meet its records. The
@@ -210,7 +235,17 @@ class GuardedFile final : public rdb::FSWritableFileOwnerWrapper {
   rdb::IOStatus note_end(rdb::IOStatus status, std::size_t bytes) {
     if (!status.ok()) [[unlikely]] return marked(std::move(status));
     size_ += bytes;
+    ++appends_;
     files_.health_->note_written(bytes);
+    return status;
+  }
+
+  // `appends`: how many had ended when the sync began.
+  rdb::IOStatus note_sync(rdb::IOStatus status, std::uint64_t appends) {
+    if (!status.ok()) [[unlikely]] return marked(std::move(status));
+    std::uint64_t before = synced_appends_;
+    while (before < appends && !synced_appends_.compare_exchange_weak(before, appends)) {
+    }
     return status;
   }
 
@@ -223,6 +258,8 @@ class GuardedFile final : public rdb::FSWritableFileOwnerWrapper {
   std::unique_ptr<rdb::FSRandomRWFile> layout_;  // once zeros have been written
   std::atomic<std::uint32_t> syncs_{0};
   std::uint32_t syncs_before_ = 0;  // layout_end_ was chosen
+  std::atomic<std::uint64_t> appends_{0};
+  std::atomic<std::uint64_t> synced_appends_{0};  // so many of them are on disk
 };
 
 LogWrite::LogWrite() : outer_(current_write) { current_write = this; }
@@ -249,9 +286,73 @@ void GuardedFileSystem::cut(const std::string& path, std::uint64_t size) {
   cuts_[path] = size;
 }
 
+bool GuardedFileSystem::has_cut_log(std::uint64_t first, std::uint64_t end) {
+  const std::lock_guard guard(mutex_);
+  return std::any_of(cuts_.begin(), cuts_.end(), [&](const auto& cut) {
+    return number_of(cut.first) >= first && number_of(cut.first) < end;
+  });
+}
+
 void GuardedFileSystem::remember(Remnant remnant) {
   const std::lock_guard guard(mutex_);
   remnants_.push_back(std::move(remnant));
+}
+
+void GuardedFileSystem::refuse(const std::string& cause) {
+  const std::lock_guard guard(mutex_);
+  refusal_ = cause;
+}
+
+void GuardedFileSystem::refuse_no_more() { refuse({}); }
+
+Status GuardedFileSystem::blank_logs_from(const std::string& path) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(directory_of(path), error)) {
+    const std::string log = entry.path();
+    if (!is_log(log) || number_of(log) < number_of(path)) continue;
+    BASALT_TRY(repair({log, 0, entry.file_size(error)}));
+  }
+  return Status::ok();
+}
+
+rdb::IOStatus GuardedFileSystem::check_refusal() {
+  const std::lock_guard guard(mutex_);
+  return refusal_.empty() ? rdb::IOStatus() : rdb::IOStatus::IOError(refusal_);
+}
+
+void GuardedFileSystem::add_log(GuardedFile& log) {
+  const std::lock_guard guard(logs_mutex_);
+  logs_.push_back(&log);
+}
+
+void GuardedFileSystem::remove_log(GuardedFile& log) {
+  const std::lock_guard guard(logs_mutex_);
+  std::erase(logs_, &log);
+}
+
+// Also their names: the system may know of the new log and not of one before it.
+rdb::IOStatus GuardedFileSystem::sync_logs_before(const GuardedFile& log,
+                                                  const rdb::IOOptions& options) {
+  const std::string directory = directory_of(log.path());
+  const std::lock_guard guard(logs_mutex_);
+  bool has_synced = false;
+  for (GuardedFile* const before : logs_) {
+    if (before == &log) break;
+    if (!before->has_unsynced() || directory_of(before->path()) != directory) continue;
+    rdb::IOStatus status = before->Sync(options, nullptr);
+    if (!status.ok()) return status;
+    has_synced = true;
+  }
+  if (!has_synced) return {};
+  return sync_directory(directory, options);
+}
+
+rdb::IOStatus GuardedFileSystem::sync_directory(const std::string& directory,
+                                                const rdb::IOOptions& options) {
+  std::unique_ptr<rdb::FSDirectory> names;
+  rdb::IOStatus status = NewDirectory(directory, options, &names, nullptr);
+  if (!status.ok()) return status;
+  return names->FsyncWithDirOptions(options, nullptr, rdb::DirFsyncOptions());
 }
 
 Status GuardedFileSystem::repair(const Remnant& remnant) {
@@ -280,7 +381,8 @@ rdb::IOStatus GuardedFileSystem::NewSequentialFile(const std::string& path,
                                                    const rdb::FileOptions& options,
                                                    std::unique_ptr<rdb::FSSequentialFile>* file,
                                                    rdb::IODebugContext* debug) {
-  rdb::IOStatus status = FileSystemWrapper::NewSequentialFile(path, options, file, debug);
+  rdb::IOStatus status = check_refusal();
+  if (status.ok()) status = FileSystemWrapper::NewSequentialFile(path, options, file, debug);
   if (!status.ok()) return status;
   const std::lock_guard guard(mutex_);
   const auto found = cuts_.find(path);
@@ -300,6 +402,7 @@ rdb::IOStatus GuardedFileSystem::NewWritableFile(const std::string& path,
                                                  const rdb::FileOptions& options,
                                                  std::unique_ptr<rdb::FSWritableFile>* file,
                                                  rdb::IODebugContext* debug) {
+  if (rdb::IOStatus refusal = check_refusal(); !refusal.ok()) return refusal;
   rdb::IOStatus status =
       marked(FileSystemWrapper::NewWritableFile(path, options, file, debug));
   if (status.ok()) *file = std::make_unique<GuardedFile>(std::move(*file), *this, path, 0);
@@ -331,6 +434,11 @@ rdb::IOStatus GuardedFileSystem::NewDirectory(const std::string& path,
 rdb::IOStatus GuardedFileSystem::RenameFile(const std::string& from, const std::string& to,
                                             const rdb::IOOptions& options,
                                             rdb::IODebugContext* debug) {
+  // RocksDB syncs the new manifest, but its name not before this one's.
+  if (to.ends_with("/CURRENT")) {
+    rdb::IOStatus status = sync_directory(directory_of(to), options);
+    if (!status.ok()) return status;
+  }
   return marked(FileSystemWrapper::RenameFile(from, to, options, debug));
 }
 

@@ -14,6 +14,8 @@
 
 namespace basalt::kv {
 
+class GuardedFile;
+
 // RocksDB's file system, made fit to go on after an error.
 //
 // Repairable  RocksDB lets itself be resumed from errors that are marked so: those of one file,
@@ -31,6 +33,10 @@ namespace basalt::kv {
 //             operations and 18 KB in place of two and 6 KB, in more than twice the time. So a log
 //             that is synced often is laid out: zeros are written ahead of its end, which records
 //             then replace. Readers take them for the end; closing cuts them off.
+// Order       A machine that stops keeps what was not synced in any order: of a new log it may keep
+//             records, and have lost some of the log before, and RocksDB would replay over the
+//             hole. So the first record of a log is written when the logs before it are on disk.
+//             And a manifest is made current when its name is.
 // Space       Bytes written are counted for Health.
 // Threads     Safe from any thread.
 class GuardedFileSystem final : public rdb::FileSystemWrapper {
@@ -42,8 +48,16 @@ class GuardedFileSystem final : public rdb::FileSystemWrapper {
 
   // Reads of the file end at `size`.
   void cut(const std::string& path, std::uint64_t size);
+  // Whether one of the logs with the numbers from `first` on, up to and without `end`, is cut.
+  bool has_cut_log(std::uint64_t first, std::uint64_t end);
   // Replaces by zeros what is left of failed writes.
   Status repair_logs();
+  // From now on no log can be opened, and no file made: an opening of the database that must not go
+  // on fails, and has changed nothing.
+  void refuse(const std::string& cause);
+  void refuse_no_more();
+  // Replaces all that is in the log and in newer ones of its directory by zeros, durably.
+  Status blank_logs_from(const std::string& path);
 
   rdb::IOStatus NewSequentialFile(const std::string& path, const rdb::FileOptions& options,
                                   std::unique_ptr<rdb::FSSequentialFile>* file,
@@ -78,11 +92,20 @@ class GuardedFileSystem final : public rdb::FileSystemWrapper {
   };
   Status repair(const Remnant& remnant);
   void remember(Remnant remnant);
+  // The error of refuse(), once that was called.
+  rdb::IOStatus check_refusal();
+  void add_log(GuardedFile& log);
+  void remove_log(GuardedFile& log);
+  rdb::IOStatus sync_directory(const std::string& directory, const rdb::IOOptions& options);
+  rdb::IOStatus sync_logs_before(const GuardedFile& log, const rdb::IOOptions& options);
 
   const std::shared_ptr<Health> health_;
   std::mutex mutex_;
   std::map<std::string, std::uint64_t> cuts_;  // guarded by mutex_
   std::vector<Remnant> remnants_;              // guarded by mutex_
+  std::string refusal_;                        // guarded by mutex_
+  std::mutex logs_mutex_;           // held while logs are synced, so that none is closed meanwhile
+  std::vector<GuardedFile*> logs_;  // that are open, in the order of their making; guarded by it
 };
 
 }  // namespace basalt::kv

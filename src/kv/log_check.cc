@@ -8,10 +8,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <optional>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace basalt::kv {
 namespace {
@@ -20,6 +22,10 @@ namespace {
 // the masked CRC-32C of type and content (4 bytes), the content's length (2) and the type (1).
 constexpr std::size_t kBlockBytes = 32768;
 constexpr std::size_t kHeaderBytes = 7;
+// A record that does not fit into a block has several parts, each with a header.
+constexpr char kWhole = 1;
+constexpr char kFirstPart = 2;
+constexpr char kLastPart = 4;
 constexpr std::size_t kSectorBytes = 512;
 constexpr std::uint32_t kMaskDelta = 0xa282ead8;
 
@@ -68,6 +74,17 @@ bool has_empty_sector(std::string_view block, std::size_t begin, std::size_t end
 struct Scan {
   std::optional<LogDamage> damage;
   std::uint64_t records = 0;
+  // Where a record begins of which only the first parts have come so far.
+  std::optional<std::uint64_t> begun;
+
+  // The whole record is lost, not only the part that does not check out.
+  void note_damage(std::uint64_t offset, bool is_unwritten) {
+    if (!damage) damage = {{}, begun.value_or(offset), 0, 0, is_unwritten};
+  }
+  void note_part(std::uint64_t offset, char type) {
+    if (type == kFirstPart) begun = offset;
+    if (type == kWhole || type == kLastPart) begun.reset();
+  }
 };
 
 void scan_block(std::string_view block, std::uint64_t offset, bool is_last, Scan& scan) {
@@ -76,32 +93,30 @@ void scan_block(std::string_view block, std::uint64_t offset, bool is_last, Scan
     const std::string_view rest = block.substr(at);
     if (is_zero(rest)) {
       // Empty to the end of the block: RocksDB goes on behind it, but must not.
-      if (!scan.damage) scan.damage = {{}, offset + at, 0, 0, true};
+      scan.note_damage(offset + at, true);
       return;
     }
     const std::optional<std::size_t> size = record_size(rest);
     if (size) {
       ++scan.records;
       if (scan.damage) ++scan.damage->records_behind;
+      scan.note_part(offset + at, rest[kHeaderBytes - 1]);
       at += *size;
       continue;
     }
     std::uint16_t length = 0;
     memcpy(&length, rest.data() + 4, sizeof length);
     const std::size_t end = at + kHeaderBytes + length;
-    if (!scan.damage) {
-      const bool is_cut = is_last && end > block.size();
-      scan.damage = {{}, offset + at, 0, 0,
-                     is_cut || has_empty_sector(block, at, std::min(end, block.size()))};
-    }
+    const bool is_cut = is_last && end > block.size();
+    scan.note_damage(offset + at,
+                     is_cut || has_empty_sector(block, at, std::min(end, block.size())));
     // Where the next one begins is known only if this one's length is right.
     if (end >= block.size() || !record_size(block.substr(end))) return;
     at = end;
   }
-  if (is_last && at < block.size() && !scan.damage && !is_zero(block.substr(at)) &&
-      block.size() < kBlockBytes) {
-    scan.damage = {{}, offset + at, 0, 0, true};
-  }
+  const bool has_torn_header =
+      at < block.size() && !is_zero(block.substr(at)) && block.size() < kBlockBytes;
+  if (is_last && (has_torn_header || scan.begun)) scan.note_damage(offset + at, true);
 }
 
 Status failure(const std::string& path, const char* what, int cause) {
@@ -158,6 +173,24 @@ Result<std::vector<LogDamage>> check_logs(const std::string& directory) {
     damaged.back().path = path;
   }
   return damaged;
+}
+
+Result<std::optional<LogDamage>> check_manifest(const std::string& directory) {
+  std::ifstream current(directory + "/CURRENT");
+  std::string name;
+  if (!std::getline(current, name)) return std::optional<LogDamage>();
+  const std::string path = directory + "/" + name;
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return std::optional<LogDamage>();
+  Result<Scan> scan = scan_log(path);
+  if (!scan.is_ok()) return scan.take_status();
+  std::optional<LogDamage> damage = std::move(scan.value().damage);
+  // Each record is synced before the next is written.
+  if (!damage || !damage->is_unwritten || damage->records_behind > 0) {
+    return std::optional<LogDamage>();
+  }
+  damage->path = path;
+  return damage;
 }
 
 }  // namespace basalt::kv

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,7 +12,7 @@ namespace basalt::kv {
 // not check out for the end.
 struct LogDamage {
   std::string path;
-  std::uint64_t offset = 0;  // of the first record that does not check out
+  std::uint64_t offset = 0;  // of the first record that does not check out, in one of its parts
   std::uint64_t records_behind = 0;         // in the same file, that do
   std::uint64_t records_in_newer_logs = 0;
   // Whether a part of it was never written: the file ends there, or a sector is empty. So a crash
@@ -23,5 +24,9 @@ struct LogDamage {
 // Checks the write-ahead logs of a database that is not open; reads each once. One entry for each
 // file that is not sound, oldest first.
 Result<std::vector<LogDamage>> check_logs(const std::string& directory);
+
+// The same of the current manifest, which has the form of a log: where its last record begins, if
+// a part of that was never written. RocksDB would take it for damage. Empty if there is none such.
+Result<std::optional<LogDamage>> check_manifest(const std::string& directory);
 
 }  // namespace basalt::kv

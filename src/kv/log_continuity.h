@@ -1,0 +1,67 @@
+#pragma once
+#include <rocksdb/wal_filter.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "kv/rocksdb_fwd.h"
+
+namespace basalt::kv {
+
+class GuardedFileSystem;
+
+// Where the history in the logs has a hole: a log ends as if it were whole, and the next one goes
+// on behind what should have followed.
+struct LogGap {
+  std::string path;           // of the log behind the hole
+  std::uint64_t number = 0;   // its first sequence number
+  std::uint64_t missing = 0;  // the one that should have come
+  std::uint64_t log = 0;         // the number of that log, and of the last one before it that has
+  std::uint64_t log_before = 0;  // records
+  // Whether files of tables hold changes that were made behind the hole.
+  bool is_in_files = false;
+};
+
+// Finds holes between the logs that RocksDB replays.
+//
+// Purpose     RocksDB takes the end of a log for whole if nothing torn is there, and goes on with
+//             the next log, whatever its first sequence number is. A log that has lost its end,
+//             cut between two records or replaced by zeros, would be followed by changes that
+//             were made later.
+// How         RocksDB shows each record before it replays it. The number that comes next is known
+//             from those before: of a commit in two phases, which takes the numbers of what was
+//             prepared, only if the prepared part was shown, too; where it was not, the next
+//             record is believed. Ingested files may take one number that no record has.
+// At a hole   The file system refuses all that follows, so that the opening fails and the database
+//             is left as it is.
+// Threads     Belongs to the thread that opens the database.
+class LogContinuity final : public rdb::WalFilter {
+ public:
+  explicit LogContinuity(GuardedFileSystem& files) : files_(files) {}
+
+  const std::optional<LogGap>& gap() const { return gap_; }
+
+  const char* Name() const override { return "BasaltLogContinuity"; }
+  void ColumnFamilyLogNumberMap(const std::map<std::uint32_t, std::uint64_t>& first_logs,
+                                const std::map<std::string, std::uint32_t>& ids) override;
+  WalProcessingOption LogRecordFound(unsigned long long log, const std::string& path,
+                                     const rdb::WriteBatch& batch, rdb::WriteBatch* replaced,
+                                     bool* is_replaced) override;
+
+ private:
+  bool is_behind_a_gap(std::uint64_t log, std::uint64_t first) const;
+
+  GuardedFileSystem& files_;
+  std::optional<LogGap> gap_;
+  // The greatest of the logs with which a family begins whose files have all that came before.
+  std::uint64_t newest_first_log_ = 0;
+  std::uint64_t log_ = 0;               // of the last record
+  std::optional<std::uint64_t> next_;   // the number of the record that comes next, if known
+  // How many numbers the commit of each prepared transaction takes, by name.
+  std::unordered_map<std::string, std::uint64_t> prepared_;
+};
+
+}  // namespace basalt::kv
