@@ -1,5 +1,6 @@
 #pragma once
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "lock/lock_manager.h"
@@ -60,6 +61,10 @@ class Session final : public table::Interruption {
   // Whether what ends now is the transaction and not just a statement of it.
   bool ends_transaction(bool all) const;
 
+  // A commit that could not be synced where it was made is to be synced before anybody is told.
+  void owe_sync() { owes_sync_ = true; }
+  bool take_owed_sync() { return std::exchange(owes_sync_, false); }
+
  private:
   THD* const thd_;
   uint duplicate_key_ = 0;
@@ -69,6 +74,7 @@ class Session final : public table::Interruption {
   // Those left in the last statement: its cursors refer to them until it ends.
   std::vector<std::shared_ptr<txn::Transaction>> left_;
   std::unique_ptr<txn::Transaction> copy_;
+  bool owes_sync_ = false;
 };
 
 txn::IsolationLevel isolation_level_of(THD* thd);

@@ -1,10 +1,13 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "kv/power_loss_file_system.h"
 #include "txn/test_support.h"
 
 // Goal: a transaction that has its place in the commit order is committed, whatever happens: by its
@@ -212,6 +215,56 @@ TEST_F(OrderedCommitTest, ARolledBackNameIsFreeForOtherSessions) {
   const auto second = prepared("x", "k");
   must(second->commit(kv::Durability::kSynced));
   EXPECT_EQ(committed("k"), "v");
+}
+
+// What a machine that stops leaves of a transaction that was told to be committed.
+class OrderedCommitOnDiskTest : public testing::Test {
+ protected:
+  // Commits one, lets the machine stop, and recovers.
+  void commit_and_stop(bool is_decided_by_user) {
+    kv::test::PowerLossFileSystem::Image image;
+    {
+      Parts parts(must(kv::Database::open(kv::test::small_options(directory_ / "db"), files_)));
+      const auto transaction = parts.manager.make_transaction(nullptr);
+      put(*transaction, "k", "v");
+      must(transaction->prepare("x", kv::Durability::kSynced, is_decided_by_user));
+      transaction->enter_order("bin.000001", 500);
+      must(transaction->commit(kv::Durability::kSynced));
+      kv::test::PowerLossFileSystem::Chance chance(1);
+      image = files_->draw(directory_ / "db", chance, [](const std::string&) { return 0.0; });
+    }
+    kv::test::PowerLossFileSystem::write(image, directory_ / "image");
+    const Parts found(kv::test::open_database(directory_ / "image"));
+    prepared_ = found.manager.prepared_names();
+    value_ = kv::test::value_of(*found.database, test::kFamily, "k");
+  }
+
+  struct Parts {
+    explicit Parts(std::unique_ptr<kv::Database> opened) : database(std::move(opened)) {
+      must(manager.recover());
+    }
+    std::unique_ptr<kv::Database> database;
+    lock::LockManager locks{lock::LockManager::Options{}};
+    TransactionManager manager{*database, locks};
+  };
+
+  kv::test::TestDirectory directory_;
+  const std::shared_ptr<kv::test::PowerLossFileSystem> files_ =
+      std::make_shared<kv::test::PowerLossFileSystem>(1);
+  std::vector<std::string> prepared_;
+  std::string value_;
+};
+
+TEST_F(OrderedCommitOnDiskTest, WhoeverHasOrderedItDecidesItAgain) {
+  commit_and_stop(false);
+  EXPECT_EQ(prepared_, std::vector<std::string>{"x"});
+  EXPECT_EQ(value_, "(none)");
+}
+
+TEST_F(OrderedCommitOnDiskTest, OneThatAUserHasDecidedIsNotUndecidedAgain) {
+  commit_and_stop(true);
+  EXPECT_TRUE(prepared_.empty());
+  EXPECT_EQ(value_, "v");
 }
 
 }  // namespace

@@ -84,6 +84,7 @@ void Transaction::finish() {
   if (is_user_prepared_) manager_.note_handed_over(name_);
   is_user_prepared_ = false;
   name_.clear();
+  is_decided_by_user_ = false;
   state_ = State::kIdle;
   // Last: whoever waits for it to be visible may find its locks gone, too.
   if (place_ != 0) manager_.order().leave(place_);
@@ -537,6 +538,7 @@ Status Transaction::prepare(const std::string& name, kv::Durability durability,
     BASALT_TRY(manager_.database().outcome_of_write(writes_->Prepare()));
   }
   name_ = name;
+  is_decided_by_user_ = keeps_guards;
   state_ = State::kPrepared;
   if (keeps_guards) {
     manager_.locks().release_gaps(owner_);
@@ -592,9 +594,9 @@ Status Transaction::commit(kv::Durability durability) {
     const BatchGuard guard(*this);
     if (state_ == State::kActive) BASALT_TRY(check_room());
     check_commit();
-    const bool is_in_binlog = state_ == State::kOrdered && !binlog_position_.file.empty();
     const bool keeps_batch = batch_bytes() <= kKeptBatchBytes;
-    writes_->GetWriteOptions()->sync = durability == kv::Durability::kSynced && !is_in_binlog;
+    writes_->GetWriteOptions()->sync =
+        durability == kv::Durability::kSynced && !is_decided_by_binlog();
     BASALT_FAILPOINT("txn.commit.before_write");
     leave_own_changes();
     BASALT_TRY(write_commit());

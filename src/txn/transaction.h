@@ -223,16 +223,21 @@ class Transaction {
   // ---- the end
 
   // Writes the changes to the log under `name`, undecided. Names are unique among prepared ones.
-  // `keeps_guards`: others may use the engine before the transaction is decided after a restart.
-  // Its gap locks are given up then: nothing will be read any more.
+  // `keeps_guards`: a user has named it and decides it, perhaps after a restart; others may use the
+  // engine before. Its gap locks are given up then: nothing will be read any more.
   // After an error it is either prepared, then not durably, or active: to be rolled back.
   Status prepare(const std::string& name, kv::Durability durability, bool keeps_guards = false);
   // Gives a prepared transaction its place in the commit order: it will be committed, whatever
   // happens. In the binary log it ends at `offset` of `file`, if that is not empty. Takes less than
   // a microsecond; others see nothing of it before commit().
   void enter_order(std::string_view file, std::uint64_t offset);
-  // Makes the changes visible and releases locks and snapshot. One that has a place in the binary
-  // log is not synced: its prepare is on disk, and so is the decision. After an error a prepared or
+  // Whether recovery finds in the binary log that it is to be committed: one that is ordered, has a
+  // place there, and was not named by a user, to whom recovery leaves what is prepared.
+  bool is_decided_by_binlog() const {
+    return state_ == State::kOrdered && !binlog_position_.file.empty() && !is_decided_by_user_;
+  }
+  // Makes the changes visible and releases locks and snapshot. One that the binary log decides is
+  // not synced: its prepare is on disk, and so is the decision. After an error a prepared or
   // ordered one is as it was (TransactionManager::keep_decided()); others are to be rolled back.
   Status commit(kv::Durability durability);
   // Fails only if it is prepared, and then it stays so: TransactionManager::keep_decided().
@@ -330,6 +335,7 @@ class Transaction {
   std::string name_;
   // Whether a user has prepared it: TransactionManager::note_user_prepared().
   bool is_user_prepared_ = false;
+  bool is_decided_by_user_ = false;
   std::uint64_t place_ = 0;  // in the commit order
   BinlogPosition binlog_position_;
   struct Guard {

@@ -41,6 +41,14 @@ int end_failed_commit(THD* thd, Session& session, const Status& status) {
   return to_handler_error(status, thd);
 }
 
+// Syncs what commit_ordered() has committed and may not sync. The transaction can be seen, so a
+// failure cannot be its own: the engine is read-only then, and the error log says why.
+void pay_owed_sync(Session& session) {
+  if (!session.take_owed_sync() || commit_durability() == kv::Durability::kBuffered) return;
+  const Status status = the_engine().database().sync_log();
+  if (!status.is_ok()) log_message(LogLevel::kError, "commit: " + status.message());
+}
+
 int commit(handlerton*, THD* thd, bool all) noexcept {
   Session* session = Session::find(thd);
   if (session == nullptr) return 0;
@@ -51,7 +59,10 @@ int commit(handlerton*, THD* thd, bool all) noexcept {
   }
   const Status status = transaction.commit(commit_durability());
   transaction.end_statement();
-  if (status.is_ok()) return 0;
+  if (status.is_ok()) {
+    pay_owed_sync(*session);
+    return 0;
+  }
   log_message(LogLevel::kError, "commit: " + status.message());
   return end_failed_commit(thd, *session, status);
 }
@@ -77,9 +88,15 @@ void commit_ordered(handlerton*, THD* thd, bool all) noexcept {
   transaction.enter_order(file, offset);
   BASALT_FAILPOINT("server.commit_ordered");
   if (!may_be_kept_from_committing(thd)) return;
+  const bool is_decided_by_binlog = transaction.is_decided_by_binlog();
   const Status status = transaction.commit(kv::Durability::kBuffered);
+  if (status.is_ok()) {
+    // Not here, where all others wait.
+    if (!is_decided_by_binlog) session->owe_sync();
+    return;
+  }
   // Still ordered then; commit() tries again where an error can be returned.
-  if (!status.is_ok()) log_message(LogLevel::kError, "ordered commit: " + status.message());
+  log_message(LogLevel::kError, "ordered commit: " + status.message());
 }
 
 int rollback(handlerton* hton, THD* thd, bool all) noexcept {
@@ -172,12 +189,18 @@ bool flush_logs(handlerton*) noexcept {
 
 // All connections are closed, and the binary log is not yet. A prepared transaction would keep a
 // server from starting that finds the binary log closed: only after a crash does it ask there which
-// are to be committed. So where decisions cannot be written, the stop is made a crash.
+// are to be committed. So commits that are only buffered are synced now, and where decisions cannot
+// be written, the stop is made a crash.
 void pre_shutdown() noexcept {
   engine::Engine& engine = the_engine();
-  if (engine.transactions().decided_count() == 0) return;
+  if (engine.transactions().decided_count() == 0) {
+    const Status status = engine.database().sync_log();
+    if (!status.is_ok()) log_message(LogLevel::kError, "last sync: " + status.message());
+    return;
+  }
   Status status = engine.resume();
   if (status.is_ok()) status = engine.transactions().commit_decided();
+  if (status.is_ok()) status = engine.database().sync_log();
   if (status.is_ok()) return;
   log_message(LogLevel::kError,
               std::to_string(engine.transactions().decided_count()) +
