@@ -64,8 +64,6 @@ bool has_empty_sector(std::string_view block, std::size_t begin, std::size_t end
   for (std::size_t at = begin / kSectorBytes * kSectorBytes; at < end; at += kSectorBytes) {
     const std::size_t first = std::max(at, begin);
     const std::size_t last = std::min(at + kSectorBytes, block.size());
-    // Of the record's own first sector, what was there before it is.
-    if (first > at && last - first < kHeaderBytes) continue;
     if (is_zero(block.substr(first, last - first))) return true;
   }
   return false;

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -146,6 +147,30 @@ TEST_F(LogCheckTest, PagesThatWereNeverWrittenEndTheLog) {
   EXPECT_TRUE(succeeds(open()));
   EXPECT_GT(kept_, kWrites / 3);
   EXPECT_LT(kept_, kWrites * 2 / 3) << "what follows a gap must not be replayed";
+}
+
+TEST_F(LogCheckTest, AHeaderOfWhichThePageBeforeWasNeverWrittenEndsTheLog) {
+  // The first bytes of a record's header are the last ones of a sector.
+  std::ifstream file(log_, std::ios::binary);
+  const std::string bytes(std::istreambuf_iterator<char>(file), {});
+  constexpr std::size_t kSector = 512;
+  int seen = 0;
+  for (std::size_t at = 0; at + 7 < 32768 && seen < 3;) {
+    const std::size_t length = static_cast<std::uint8_t>(bytes[at + 4]) +
+                               256U * static_cast<std::uint8_t>(bytes[at + 5]);
+    const std::size_t in_sector = kSector - at % kSector;
+    if (at > 0 && in_sector < 4) {
+      ++seen;
+      overwrite(at, std::string(in_sector, '\0'));
+      const std::vector<LogDamage> found = damages();
+      ASSERT_EQ(found.size(), 1u) << at;
+      EXPECT_EQ(found[0].offset, at);
+      EXPECT_TRUE(found[0].is_unwritten) << at;
+      overwrite(at, bytes.substr(at, in_sector));
+    }
+    at += 7 + length;
+  }
+  EXPECT_GT(seen, 0);
 }
 
 TEST_F(LogCheckTest, ZerosAtTheEndAreNoDamage) {
