@@ -216,6 +216,26 @@ TEST(PowerLossTest, ALogWhoseFirstRecordIsTornHidesNothingOfTheNextOne) {
   EXPECT_EQ(value_of(*found, kDefaultFamily, "acknowledged"), "1");
 }
 
+TEST(PowerLossTest, WhatIsCurrentIsThere) {
+  test::TestDirectory directory;
+  const std::string path = directory / "db";
+  auto files = std::make_shared<PowerLossFileSystem>(1);
+  PowerLossFileSystem::Chance chance(1);
+  int seen = 0;
+  files->set_hook([&](const std::string&) {
+    for (int i = 0; i < 30; ++i) {
+      const PowerLossFileSystem::Image image = files->draw(path, chance);
+      const auto current = image.find("CURRENT");
+      if (current == image.end()) continue;
+      ++seen;
+      const std::string manifest = current->second.substr(0, current->second.find('\n'));
+      ASSERT_TRUE(image.contains(manifest)) << manifest;
+    }
+  });
+  for (int i = 0; i < 2; ++i) must(Database::open(test::small_options(path), files).status());
+  EXPECT_GT(seen, 0);
+}
+
 TEST(PowerLossTest, AManifestWhoseLastRecordWasNotWrittenEndsBeforeIt) {
   test::TestDirectory directory;
   const std::string image = directory / "image";
