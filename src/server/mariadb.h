@@ -9,6 +9,7 @@
 #include <mysql/plugin.h>
 #include <mysql/service_thd_wait.h>
 #include <sql_class.h>
+#include <create_options.h>
 #include <handler.h>
 #include <key.h>
 #include <log.h>
@@ -16,6 +17,7 @@
 #include <unistd.h>
 #include <sql_base.h>
 #include <sql_i_s.h>
+#include <sql_partition.h>
 #include <sql_plugin.h>
 #include <sql_table.h>
 #include <table.h>

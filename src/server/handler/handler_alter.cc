@@ -1,4 +1,5 @@
 #include "server/convert/table_layout.h"
+#include "server/handler/definition_check.h"
 #include "server/handler/ha_rocksdb.h"
 #include "server/handler/table_version.h"
 #include "server/handler/undecided_changes.h"
@@ -54,6 +55,9 @@ IndexAddition* addition_of(const Alter_inplace_info& info) {
 // reading, and partitioned ones, whose partitions would change one after the other.
 enum_alter_inplace_result ha_rocksdb::check_if_supported_inplace_alter(
     TABLE* altered, Alter_inplace_info* info) noexcept {
+  if ((info->handler_flags & ALTER_ADD_FOREIGN_KEY) != 0) {
+    info->unsupported_reason = "ROCKSDB has no foreign keys yet";
+  }
   const bool adds_indexes =
       (info->handler_flags & ALTER_ADD_NON_UNIQUE_NON_PRIM_INDEX) != 0 &&
       (info->handler_flags & ~kInPlace) == 0;
@@ -83,7 +87,10 @@ bool ha_rocksdb::prepare_inplace_alter_table(TABLE* altered, Alter_inplace_info*
       the_engine().reserve_indexes(std::move(translation.definition));
   if (!reserved.is_ok()) return fail_statement(reserved.take_status());
   info->handler_ctx = new (ha_thd()->mem_root) IndexAddition(reserved.value());
-  if (info->handler_ctx != nullptr) return false;
+  if (info->handler_ctx != nullptr) {
+    warn_of_new_clauses(ha_thd(), *altered, *table);
+    return false;
+  }
   the_engine().abandon_indexes(reserved.value());  // no memory, as the server has told the client
   return true;
 }

@@ -1,5 +1,6 @@
 #include "base/log.h"
 #include "server/convert/error_mapping.h"
+#include "server/handler/definition_check.h"
 #include "server/handler/ha_rocksdb.h"
 #include "server/handler/undecided_changes.h"
 #include "server/plugin.h"
@@ -8,6 +9,8 @@
 namespace basalt::server {
 
 int ha_rocksdb::create(const char* name, TABLE* form, HA_CREATE_INFO* create_info) noexcept {
+  const int refused = check_definition(ha_thd(), *form, *create_info);
+  if (refused != 0) return refused;
   ServerTable translation = translate_table(*form, table_name_of(name), g_plugin->collations);
   return report(the_engine().create_table(std::move(translation.definition),
                                           create_info->auto_increment_value));
@@ -45,8 +48,9 @@ void ha_rocksdb::update_create_info(HA_CREATE_INFO* create_info) noexcept {
   create_info->auto_increment_value = stats.auto_increment_value;
 }
 
-// Asked when partitions are exchanged.
+// Asked when partitions are exchanged, and when a table is made one.
 bool ha_rocksdb::check_if_incompatible_data(HA_CREATE_INFO*, uint table_changes) noexcept {
+  if (check_new_partition(ha_thd()) != 0) return COMPATIBLE_DATA_NO;
   return table_changes == IS_EQUAL_YES ? COMPATIBLE_DATA_YES : COMPATIBLE_DATA_NO;
 }
 

@@ -1,0 +1,404 @@
+#include "server/handler/definition_check.h"
+
+#include <strings.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/log.h"
+#include "server/plugin.h"
+#include "server/mariadb.h"
+
+namespace basalt::server {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+bool contains(const Texts& texts, const std::string& text) {
+  return std::find(texts.begin(), texts.end(), text) != texts.end();
+}
+
+std::string text_of(const LEX_CSTRING& name) {
+  return name.str == nullptr ? std::string() : std::string(name.str, name.length);
+}
+
+std::string quoted(const std::string& name) { return "`" + name + "`"; }
+
+bool is_ours(const TABLE& table) { return table.file->partition_ht() == g_plugin->hton; }
+
+// ---- telling the client
+
+// A statement that makes partitions comes here for each of them.
+bool is_told(THD* thd, const std::string& text) {
+  Diagnostics_area::Sql_condition_iterator told = thd->get_stmt_da()->sql_conditions();
+  while (const Sql_condition* condition = told++) {
+    if (text == condition->get_message_text()) return true;
+  }
+  return false;
+}
+
+void warn(THD* thd, uint code, const std::string& text) {
+  // The thread of a replica has no client.
+  if (thd->slave_thread) log_message(LogLevel::kWarning, text);
+  if (is_told(thd, text)) return;
+  push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, code, "%s", text.c_str());
+}
+
+void warn_of_no_effect(THD* thd, const std::string& clause) {
+  warn(thd, ER_ILLEGAL_HA_CREATE_OPTION, "ROCKSDB: " + clause);
+}
+
+int refuse(uint code, const std::string& text) {
+  my_printf_error(code, "%s", MYF(0), text.c_str());
+  return HA_WRONG_CREATE_OPTION;
+}
+
+int refuse_directory(const char* clause) {
+  return refuse(ER_ILLEGAL_HA_CREATE_OPTION,
+                std::string("ROCKSDB has no ") + clause +
+                    ": all tables are in rocksdb_datadir; leave the clause out");
+}
+
+// ---- options that the server knows nothing of
+
+bool asks_for_encryption(const engine_option_value& option) {
+  if (strcasecmp(option.name.str, "ENCRYPTED") != 0 || option.value.str == nullptr) return false;
+  const std::string value = text_of(option.value);
+  return strcasecmp(value.c_str(), "YES") == 0 || strcasecmp(value.c_str(), "ON") == 0 ||
+         value == "1";
+}
+
+std::string unknown_option(const engine_option_value& option) {
+  return "Unknown option '" + text_of(option.name) + "'";
+}
+
+// With this sql_mode the server warns of unknown options, which strict mode makes an error.
+bool warns_of_unknown_options(THD* thd) {
+  return (thd->variables.sql_mode & MODE_IGNORE_BAD_TABLE_OPTIONS) != 0 && !thd->is_strict_mode();
+}
+
+int refuse_encryption(const std::string& of) {
+  return refuse(ER_ILLEGAL_HA_CREATE_OPTION,
+                "ROCKSDB does not encrypt, and " + of +
+                    " is to be ENCRYPTED=YES; make it ENCRYPTED=NO first, or leave it in InnoDB");
+}
+
+Texts options_of(const partition_element& part) {
+  Texts options;
+  for (const auto* option = part.option_list; option != nullptr; option = option->next) {
+    options.push_back(text_of(option->name) + "=" + text_of(option->value));
+  }
+  return options;
+}
+
+// As the server does for options of tables: a replica's threads take what they do not know.
+// Encryption nobody is to believe in, though.
+int check_options(THD* thd, const partition_element& part, const Texts& known) {
+  const Texts options = options_of(part);
+  std::size_t number = 0;
+  for (const auto* option = part.option_list; option != nullptr; option = option->next) {
+    if (contains(known, options[number++])) continue;
+    const bool is_refused = !warns_of_unknown_options(thd);
+    if (is_refused && !thd->slave_thread) return refuse(ER_UNKNOWN_OPTION, unknown_option(*option));
+    if (is_refused && asks_for_encryption(*option)) {
+      return refuse_encryption("partition " + quoted(part.partition_name));
+    }
+    warn(thd, ER_UNKNOWN_OPTION, unknown_option(*option));
+  }
+  return 0;
+}
+
+// ---- options of MyRocks, which it reads from comments
+
+// The option from its name to the semicolon.
+std::string_view option_in(std::string_view comment, std::string_view name) {
+  const std::size_t start = comment.find(name);
+  if (start == std::string_view::npos) return {};
+  return comment.substr(start, comment.find(';', start) - start);
+}
+
+// `of` says whose comment it is.
+void add_comment_options(std::string_view comment, const std::string& of, Texts& clauses) {
+  const auto add = [&clauses, &of](std::string_view option, const char* instead) {
+    if (option.empty()) return;
+    clauses.push_back(std::string(option) + " in the COMMENT of " + of + " has no effect: " +
+                      instead);
+  };
+  add(option_in(comment, "cfname="), "there are no column families");
+  if (comment.starts_with("rev:")) {
+    add(option_in(comment, "rev:"), "there are no column families; an index may be descending");
+  }
+  add(option_in(comment, "ttl_duration="), "rows do not expire");
+  add(option_in(comment, "ttl_col="), "rows do not expire");
+}
+
+void add_comment_options(const partition_element& part, Texts& clauses) {
+  if (part.part_comment == nullptr) return;
+  add_comment_options(part.part_comment, "partition " + quoted(part.partition_name), clauses);
+}
+
+// ---- clauses without effect: those for which InnoDB or MyRocks would do something
+
+const char* name_of(enum row_type format) {
+  switch (format) {
+    case ROW_TYPE_FIXED:
+      return "FIXED";
+    case ROW_TYPE_COMPRESSED:
+      return "COMPRESSED";
+    case ROW_TYPE_REDUNDANT:
+      return "REDUNDANT";
+    case ROW_TYPE_COMPACT:
+      return "COMPACT";
+    case ROW_TYPE_PAGE:
+      return "PAGE";
+    case ROW_TYPE_NOT_USED:
+    case ROW_TYPE_DEFAULT:
+    case ROW_TYPE_DYNAMIC:
+      break;
+  }
+  return "";
+}
+
+void add_statistics_options(const TABLE_SHARE& share, Texts& clauses) {
+  const uint options = share.db_create_options;
+  if ((options & HA_OPTION_STATS_PERSISTENT) != 0) {
+    clauses.emplace_back("STATS_PERSISTENT=1 has no effect");
+  }
+  if ((options & HA_OPTION_NO_STATS_PERSISTENT) != 0) {
+    clauses.emplace_back("STATS_PERSISTENT=0 has no effect");
+  }
+  if (share.stats_auto_recalc != HA_STATS_AUTO_RECALC_DEFAULT) {
+    const bool is_on = share.stats_auto_recalc == HA_STATS_AUTO_RECALC_ON;
+    clauses.emplace_back(is_on ? "STATS_AUTO_RECALC=1 has no effect"
+                               : "STATS_AUTO_RECALC=0 has no effect");
+  }
+  if (share.stats_sample_pages != 0) {
+    clauses.push_back("STATS_SAMPLE_PAGES=" + std::to_string(share.stats_sample_pages) +
+                      " has no effect");
+  }
+}
+
+void add_index_options(const TABLE& table, Texts& clauses) {
+  for (uint i = 0; i < table.s->keys; ++i) {
+    const KEY& key = table.key_info[i];
+    const std::string of = "index " + quoted(text_of(key.name));
+    if ((key.flags & HA_USES_COMMENT) != 0) {
+      add_comment_options({key.comment.str, key.comment.length}, of, clauses);
+    }
+    // An index has the table's, where it has none of its own.
+    const bool has_size = (key.flags & HA_USES_BLOCK_SIZE) != 0;
+    if (has_size && key.block_size != table.s->key_block_size) {
+      clauses.push_back("KEY_BLOCK_SIZE=" + std::to_string(key.block_size) + " of " + of +
+                        " has no effect");
+    }
+  }
+}
+
+// Without those of partitions.
+Texts clauses_without_effect(const TABLE& table) {
+  const TABLE_SHARE& share = *table.s;
+  Texts clauses;
+  const std::string format = name_of(share.row_type);
+  if (!format.empty()) clauses.push_back("ROW_FORMAT=" + format + " has no effect");
+  if (share.key_block_size != 0) {
+    clauses.push_back("KEY_BLOCK_SIZE=" + std::to_string(share.key_block_size) +
+                      " has no effect");
+  }
+  add_statistics_options(share, clauses);
+  add_comment_options({share.comment.str, share.comment.length}, "the table", clauses);
+  add_index_options(table, clauses);
+  return clauses;
+}
+
+std::vector<const partition_element*> partitions_of(partition_info* info) {
+  std::vector<const partition_element*> result;
+  if (info == nullptr) return result;
+  List_iterator<partition_element> parts(info->partitions);
+  while (partition_element* part = parts++) {
+    result.push_back(part);
+    List_iterator<partition_element> subparts(part->subpartitions);
+    while (const partition_element* subpart = subparts++) result.push_back(subpart);
+  }
+  return result;
+}
+
+int check_partition(THD* thd, const partition_element& part, const Texts& known) {
+  const int error = check_options(thd, part, known);
+  if (error != 0) return error;
+  if (part.data_file_name != nullptr) return refuse_directory("DATA DIRECTORY");
+  if (part.index_file_name != nullptr) return refuse_directory("INDEX DIRECTORY");
+  Texts clauses;
+  add_comment_options(part, clauses);
+  for (const std::string& clause : clauses) {
+    if (!contains(known, clause)) warn_of_no_effect(thd, clause);
+  }
+  return 0;
+}
+
+// ---- foreign keys
+
+std::string columns_of(const List<Key_part_spec>& columns) {
+  std::string text;
+  for (const Key_part_spec& column : columns) {
+    text += (text.empty() ? "" : ", ") + quoted(text_of(column.field_name));
+  }
+  return "(" + text + ")";
+}
+
+std::string describe(const Foreign_key& key) {
+  const std::string name =
+      text_of(key.constraint_name.str != nullptr ? key.constraint_name : key.name);
+  return "FOREIGN KEY " + (name.empty() ? name : quoted(name) + " ") + columns_of(key.columns) +
+         " REFERENCES " + quoted(text_of(key.ref_table));
+}
+
+// One definition and the statement that it is for.
+class Definition {
+ public:
+  Definition(THD* thd, const TABLE& table, const HA_CREATE_INFO& info)
+      : thd_(thd),
+        table_(table),
+        info_(info),
+        altered_(info.alter_info == nullptr ? nullptr : info.alter_info->original_table),
+        parts_(partitions_of(table.part_info)),
+        changes_parts_(std::any_of(parts_.begin(), parts_.end(), [](const auto* part) {
+          return part->part_state != PART_NORMAL;
+        })) {}
+
+  int check() const {
+    int error = check_foreign_keys();
+    if (error == 0) error = check_table_options();
+    if (error == 0) error = check_directories();
+    if (error == 0) error = check_row_format();
+    if (error == 0) error = check_partitions();
+    if (error == 0) warn_of_clauses();
+    return error;
+  }
+
+ private:
+  // Whether it is a table of this engine that is altered, and has been judged before.
+  bool is_known() const { return altered_ != nullptr && is_ours(*altered_); }
+  bool is_converted() const { return altered_ != nullptr && !is_ours(*altered_); }
+
+  // An ALTER makes the table under another name first.
+  std::string name() const {
+    const TABLE_SHARE& share = altered_ != nullptr ? *altered_->s : *table_.s;
+    return "table " + quoted(text_of(share.db)) + "." + quoted(text_of(share.table_name));
+  }
+
+  // Whatever foreign_key_checks says, which is about rows: every dump switches it off. CREATE TABLE
+  // ... LIKE lists the old keys of its model and copies none, in any engine; tables of InnoDB that
+  // have keys, or are referenced by some, the server does not let go.
+  int check_foreign_keys() const {
+    if (info_.alter_info == nullptr) return 0;
+    for (const Key& key : info_.alter_info->key_list) {
+      if (key.type != Key::FOREIGN_KEY || key.old) continue;
+      return refuse(ER_NOT_SUPPORTED_YET, "ROCKSDB has no foreign keys yet: " +
+                                              describe(static_cast<const Foreign_key&>(key)) +
+                                              " of " + name() +
+                                              "; leave it out, or make the table in InnoDB");
+    }
+    return 0;
+  }
+
+  // What the statement itself names the server refuses, but not what comes with a table of another
+  // engine, and nothing where a replica applies.
+  int check_table_options() const {
+    if (is_known() || changes_parts_) return 0;
+    for (const auto* option = info_.option_list; option != nullptr; option = option->next) {
+      if (asks_for_encryption(*option) && !warns_of_unknown_options(thd_)) {
+        return refuse_encryption(name());
+      }
+      if (is_converted() || thd_->slave_thread) {
+        warn(thd_, ER_UNKNOWN_OPTION, unknown_option(*option));
+      }
+    }
+    return 0;
+  }
+
+  // Of ALTER TABLE the server has said that it ignores them; but a table that comes from another
+  // engine may have one.
+  int check_directories() const {
+    if (is_converted() && table_.part_info == nullptr) {
+      if (info_.data_file_name != nullptr) warn_of_left_directory("DATA DIRECTORY");
+      if (info_.index_file_name != nullptr) warn_of_left_directory("INDEX DIRECTORY");
+    }
+    const bool is_ignored = (thd_->variables.sql_mode & MODE_NO_DIR_IN_CREATE) != 0;
+    const bool is_alter = thd_sql_command(thd_) == SQLCOM_ALTER_TABLE;
+    if (is_alter || changes_parts_ || is_ignored) return 0;
+    const ulong given = info_.used_fields;
+    if ((given & HA_CREATE_USED_DATADIR) != 0) return refuse_directory("DATA DIRECTORY");
+    if ((given & HA_CREATE_USED_INDEXDIR) != 0) return refuse_directory("INDEX DIRECTORY");
+    return 0;
+  }
+
+  void warn_of_left_directory(const char* clause) const {
+    warn(thd_, WARN_OPTION_IGNORED, std::string("<") + clause + "> option ignored");
+  }
+
+  // Those that InnoDB has not either.
+  int check_row_format() const {
+    const enum row_type format = table_.s->row_type;
+    if (changes_parts_ || (format != ROW_TYPE_FIXED && format != ROW_TYPE_PAGE)) return 0;
+    if (is_known() && altered_->s->row_type == format) return 0;
+    return refuse(ER_ILLEGAL_HA_CREATE_OPTION, std::string("ROCKSDB has no ROW_FORMAT=") +
+                                                   name_of(format) + "; use ROW_FORMAT=DEFAULT");
+  }
+
+  int check_partitions() const {
+    Texts known;
+    partition_info* altered_parts = is_known() ? altered_->part_info : nullptr;
+    for (const partition_element* part : partitions_of(altered_parts)) {
+      for (std::string& option : options_of(*part)) known.push_back(std::move(option));
+      add_comment_options(*part, known);
+    }
+    for (const partition_element* part : parts_) {
+      if (changes_parts_ && part->part_state != PART_TO_BE_ADDED) continue;
+      const int error = check_partition(thd_, *part, known);
+      if (error != 0) return error;
+    }
+    return 0;
+  }
+
+  void warn_of_clauses() const {
+    if (changes_parts_) return;
+    const Texts known = is_known() ? clauses_without_effect(*altered_) : Texts();
+    for (const std::string& clause : clauses_without_effect(table_)) {
+      if (!contains(known, clause)) warn_of_no_effect(thd_, clause);
+    }
+  }
+
+  THD* const thd_;
+  const TABLE& table_;
+  const HA_CREATE_INFO& info_;
+  const TABLE* const altered_;
+  const std::vector<const partition_element*> parts_;
+  const bool changes_parts_;  // of a table that stays
+};
+
+}  // namespace
+
+int check_definition(THD* thd, const TABLE& table, const HA_CREATE_INFO& info) {
+  return Definition(thd, table, info).check();
+}
+
+int check_new_partition(THD* thd) {
+  const LEX* lex = thd->lex;
+  if ((lex->alter_info.partition_flags & ALTER_PARTITION_CONVERT_IN) == 0) return 0;
+  for (const partition_element* part : partitions_of(lex->part_info)) {
+    const int error = check_partition(thd, *part, {});
+    if (error != 0) return error;
+  }
+  return 0;
+}
+
+void warn_of_new_clauses(THD* thd, const TABLE& altered, const TABLE& table) {
+  const Texts known = clauses_without_effect(table);
+  for (const std::string& clause : clauses_without_effect(altered)) {
+    if (!contains(known, clause)) warn_of_no_effect(thd, clause);
+  }
+}
+
+}  // namespace basalt::server
