@@ -300,7 +300,7 @@ STEPS = (
          is_quick=True),
     Step("unit", "Unit tests", _unit, needs_build=True, is_quick=True),
     Step("sql", "SQL tests", _sql, needs_build=True, is_quick=True),
-    Step("clauses", "Every clause of CREATE and ALTER TABLE", _scripts("tests/clauses", "*.py"),
+    Step("clauses", "Clauses of definitions; the user guide", _scripts("tests/clauses", "*.py"),
          needs_build=True, is_quick=False),
     Step("upstream", "Cases of the server's own suites", _upstream, needs_build=True,
          is_quick=False),
