@@ -192,7 +192,10 @@ Status Engine::truncate_table(std::string_view name, const void* user, Undecided
   if (!emptied.is_ok()) return emptied.take_status();
   {
     const std::lock_guard guard(mutex_);
+    const std::shared_ptr<table::TableState> before = shared_tables_[emptied.value()->id].state;
     shared_tables_.erase(emptied.value()->id);
+    // Emptying it is no change of rows, and does not undo those of before.
+    if (before) shared_table(emptied.value()).state->changed->store(before->changed->load());
   }
   note_new_table(emptied.value());
   worker_->wake();

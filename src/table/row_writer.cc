@@ -83,6 +83,7 @@ Status RowWriter::insert(txn::Transaction& transaction, const std::uint8_t* reco
   BASALT_TRY(change.begin(new_keys_, policy_));
   table_.primary().make_row(record, table_.definition().schema_version, row_);
   transaction.note_row_change(new_key_);
+  transaction.note_table_change(table_.state().changed);
   BASALT_TRY(transaction.put(table_.family(0), new_key_, row_));
   for (std::size_t i = 1; i < table_.index_count(); ++i) {
     const Entry& entry = entries_[i - 1];
@@ -134,6 +135,7 @@ Status RowWriter::update(txn::Transaction& transaction, const std::uint8_t* old_
   // may not have them: its own reads look there and in the snapshot only.
   const bool rewrites_all = transaction.may_be_newer_than_snapshot(old_key_);
   transaction.note_row_change(old_key_);
+  transaction.note_table_change(table_.state().changed);
   if (moves) {
     transaction.note_row_change(new_key_);
     BASALT_TRY(transaction.remove(table_.family(0), old_key_));
@@ -166,6 +168,7 @@ Status RowWriter::remove(txn::Transaction& transaction, const std::uint8_t* reco
   txn::Transaction::RowChange change(transaction);
   BASALT_TRY(change.begin({}, policy_));
   transaction.note_row_change(old_key_);
+  transaction.note_table_change(table_.state().changed);
   BASALT_TRY(transaction.remove(table_.family(0), old_key_));
   for (std::size_t i = 1; i < table_.index_count(); ++i) {
     Entry& entry = entries_[i - 1];

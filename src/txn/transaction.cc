@@ -5,6 +5,7 @@
 #include <rocksdb/utilities/write_batch_with_index.h>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "base/bytes.h"
@@ -65,6 +66,7 @@ void Transaction::finish() {
   if (changed_buckets_.capacity() > kKeptBatchBytes / sizeof(std::uint32_t)) {
     changed_buckets_.shrink_to_fit();
   }
+  changed_tables_.clear();
   guards_.clear();
   if (changes_are_unknown_) manager_.changes().note_end_of_unknown(newest_sequence());
   changes_are_unknown_ = false;
@@ -416,6 +418,25 @@ void Transaction::note_row_change(std::string_view row_key) {
   changed_buckets_.push_back(static_cast<std::uint32_t>(bucket));
 }
 
+void Transaction::add_changed_table(const std::shared_ptr<ChangeTime>& time) {
+  const auto known = std::find(changed_tables_.begin(), changed_tables_.end(), time);
+  if (known == changed_tables_.end()) {
+    changed_tables_.push_back(time);
+  } else {
+    std::swap(*known, changed_tables_.back());  // the next row is probably of the same table
+  }
+}
+
+// Others read and write the times, too: they change once a second.
+void Transaction::set_change_times() const {
+  const std::int64_t now = std::chrono::duration_cast<std::chrono::seconds>(
+                               std::chrono::system_clock::now().time_since_epoch())
+                               .count();
+  for (const std::shared_ptr<ChangeTime>& time : changed_tables_) {
+    if (time->load(std::memory_order_relaxed) != now) time->store(now, std::memory_order_relaxed);
+  }
+}
+
 // Makes the batch exist and puts the savepoints on it that were set while there was none. The batch
 // is held.
 Status Transaction::begin_writing() {
@@ -599,7 +620,9 @@ Status Transaction::commit(kv::Durability durability) {
         durability == kv::Durability::kSynced && !is_decided_by_binlog();
     BASALT_FAILPOINT("txn.commit.before_write");
     leave_own_changes();
+    const bool changes_anything = batch().Count() > 0;
     BASALT_TRY(write_commit());
+    if (changes_anything && !changed_tables_.empty()) set_change_times();
     if (inserts_are_open_) manager_.inserts().note_commit(*inserts_, newest_sequence());
     BASALT_FAILPOINT("txn.commit.after_write");
     if (!keeps_batch) drop_batch();

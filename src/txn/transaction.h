@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -52,6 +53,9 @@ class OpenScan {
   friend class Transaction;
   bool is_listed_ = false;
 };
+
+// When a commit last changed a table since the start: seconds since 1970, 0: none has.
+using ChangeTime = std::atomic<std::int64_t>;
 
 enum class IsolationLevel : std::uint8_t {
   kReadCommitted,   // one snapshot per statement
@@ -214,6 +218,10 @@ class Transaction {
 
   // To be called before a row or one of its entries is changed.
   void note_row_change(std::string_view row_key);
+  // The commit is to set `time`, if it changes anything.
+  void note_table_change(const std::shared_ptr<ChangeTime>& time) {
+    if (changed_tables_.empty() || changed_tables_.back() != time) add_changed_table(time);
+  }
 
   Status put(kv::FamilyId family, std::string_view key, std::string_view value);
   Status remove(kv::FamilyId family, std::string_view key);
@@ -292,6 +300,8 @@ class Transaction {
   Status roll_back_batch();
   // The own changes, to be found by their keys.
   basalt_rocksdb::WriteBatchWithIndex& own_changes();
+  void add_changed_table(const std::shared_ptr<ChangeTime>& time);
+  void set_change_times() const;
   void announce_inserts(std::span<const std::string_view> keys);
   // Before the key is changed in the batch, which is held.
   void note_change(std::string_view key);
@@ -346,6 +356,7 @@ class Transaction {
   // ChangeTracker buckets of the rows changed.
   std::vector<std::uint32_t> changed_buckets_;
   bool changes_are_unknown_ = false;  // recovered after a crash
+  std::vector<std::shared_ptr<ChangeTime>> changed_tables_;
 };
 
 }  // namespace basalt::txn

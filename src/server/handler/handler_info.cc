@@ -1,4 +1,7 @@
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <string>
 
 #include "server/convert/error_mapping.h"
 #include "server/handler/ha_rocksdb.h"
@@ -61,6 +64,14 @@ bool may_log_statements(THD* thd, const TABLE_SHARE* share) {
   return !has_auto_increment || !takes_values_in_portions(thd);
 }
 
+// When the server's file with the definition was written, which is not when it was made if others
+// have copied or renamed it: as InnoDB has it. 0 for a temporary table, which has none.
+ulong definition_time(const TABLE_SHARE& share) {
+  const std::string path = std::string(share.normalized_path.str) + reg_ext;
+  struct stat file {};
+  return ::stat(path.c_str(), &file) == 0 ? static_cast<ulong>(file.st_ctim.tv_sec) : 0;
+}
+
 }  // namespace
 
 ulonglong ha_rocksdb::table_flags() const noexcept {
@@ -104,6 +115,10 @@ int ha_rocksdb::info(uint flags) noexcept {
     stats.mean_rec_length =
         static_cast<ulong>(size.row_bytes / std::max<std::uint64_t>(size.rows, 1));
   }
+  if ((flags & HA_STATUS_TIME) != 0) {
+    stats.update_time = static_cast<ulong>(opened().state().changed->load());
+  }
+  if ((flags & HA_STATUS_CONST) != 0) stats.create_time = definition_time(*table_share);
   // The definition is shared by all who have the table open, and asked for at open alone: so it
   // is kept up to date here. A partition's definition is that of the whole table.
   const bool is_whole = table->file == this;
