@@ -45,7 +45,7 @@ class EngineTest : public testing::Test {
   }
   static std::uint64_t take(const table::Table& table) {
     std::uint64_t value = 0;
-    must(table.state().auto_increment.take(1, 1, 1, value));
+    must(table.state().auto_increment.take(table::Series(), 1, value));
     return value;
   }
   static std::uint64_t rows(Engine& engine, const table::Table& table) {

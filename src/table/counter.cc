@@ -13,6 +13,26 @@ constexpr std::uint64_t kValueMax = std::numeric_limits<std::uint64_t>::max();
 
 }  // namespace
 
+std::uint64_t Series::round_up(std::uint64_t value) const {
+  if (increment <= 1 || increment > kValueMax - value || value >= greatest) return value;
+  const std::uint64_t end = value - 1 + increment;
+  const std::uint64_t rounded =
+      offset >= end ? offset : (end - offset) / increment * increment + offset;
+  return rounded >= greatest ? value : rounded;
+}
+
+std::uint64_t Series::after(std::uint64_t value, std::uint64_t count) const {
+  BASALT_ASSERT(increment > 0);
+  std::uint64_t taken = 0;
+  if (value > greatest || __builtin_mul_overflow(increment, count, &taken)) return kValueMax;
+  const std::uint64_t base = offset > increment ? 0 : offset;
+  std::uint64_t passed = value > base ? value - base : base - value;
+  passed -= passed % increment;
+  std::uint64_t next = 0;
+  if (__builtin_add_overflow(passed, base, &next)) return kValueMax;
+  return __builtin_add_overflow(next, taken, &next) ? kValueMax : next;
+}
+
 Counter::Counter(catalog::Catalog& catalog, catalog::TableId table, catalog::CounterKind kind)
     : catalog_(catalog), table_(table), kind_(kind), block_(kBlockMin) {}
 
@@ -34,33 +54,25 @@ Status Counter::raise_mark(std::uint64_t next) {
   return Status::ok();
 }
 
-Status Counter::take(std::uint64_t offset, std::uint64_t increment, std::uint64_t count,
-                     std::uint64_t& first) {
-  BASALT_ASSERT(increment > 0);
+Status Counter::take(const Series& series, std::uint64_t count, std::uint64_t& first) {
   const std::lock_guard guard(mutex_);
-  std::uint64_t value = next_.load(std::memory_order_relaxed);
-  // The server ignores an offset above the increment; so do we.
-  if (offset > increment) offset = 0;
-  const std::uint64_t base = offset % increment;
-  const std::uint64_t beyond = (value % increment + increment - base) % increment;
-  const std::uint64_t gap = beyond == 0 ? 0 : increment - beyond;
-  if (value == kValueMax || gap > kValueMax - 1 - value) {
-    return Status::of(ErrorCode::kAutoIncrementExhausted);
-  }
-  value += gap;
-  const std::uint64_t room = (kValueMax - value) / increment;
-  const std::uint64_t next = value + std::min(std::max<std::uint64_t>(count, 1), room) * increment;
-  BASALT_TRY(raise_mark(next == value ? kValueMax : next));
+  const std::uint64_t next = next_.load(std::memory_order_relaxed);
+  const bool has_more = series.increment == 1 || series.increment <= kValueMax - next;
+  const std::uint64_t value = std::max(first, series.round_up(next));
+  if (value == kValueMax || !has_more) return Status::of(ErrorCode::kAutoIncrementExhausted);
   first = value;
-  next_ = next == value ? kValueMax : next;
+  if (value > series.greatest) return Status::ok();
+  const std::uint64_t after = series.after(value, std::max<std::uint64_t>(count, 1));
+  if (after <= next) return Status::ok();
+  BASALT_TRY(raise_mark(after));
+  next_ = after;
   return Status::ok();
 }
 
-Status Counter::skip(std::uint64_t value) {
-  if (value < next_.load(std::memory_order_relaxed)) return Status::ok();
+Status Counter::advance(std::uint64_t next) {
+  if (next <= next_.load(std::memory_order_relaxed)) return Status::ok();
   const std::lock_guard guard(mutex_);
-  if (value < next_.load(std::memory_order_relaxed)) return Status::ok();
-  const std::uint64_t next = value == kValueMax ? kValueMax : value + 1;
+  if (next <= next_.load(std::memory_order_relaxed)) return Status::ok();
   BASALT_TRY(raise_mark(next));
   next_ = next;
   return Status::ok();

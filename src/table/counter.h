@@ -8,6 +8,22 @@
 
 namespace basalt::table {
 
+// The values that AUTO_INCREMENT may take: offset, offset + increment, ... up to a greatest one.
+// The arithmetic is InnoDB's, also where it is odd, so that both count alike.
+struct Series {
+  std::uint64_t offset = 1;
+  std::uint64_t increment = 1;
+  std::uint64_t greatest = UINT64_MAX;
+
+  // What a counter at `value` gives next: the first value of the series that is not below it.
+  // `value` itself if that would be the greatest or above it.
+  std::uint64_t round_up(std::uint64_t value) const;
+  // What a counter goes on with when `count` values from `value` on are taken: of the series, or
+  // of the multiples of the increment if the offset is above that. Above `greatest` there is one
+  // value more: UINT64_MAX where the sum is above 64 bits or `value` above `greatest`.
+  std::uint64_t after(std::uint64_t value, std::uint64_t count) const;
+};
+
 // A counter that never hands out a value twice, also not after a crash.
 //
 // How         A mark in the dictionary is always above every value handed out. It is raised by a
@@ -25,13 +41,13 @@ class Counter {
   // The next value, not yet taken.
   std::uint64_t next() const { return next_.load(std::memory_order_relaxed); }
 
-  // Takes `count` values of the series offset, offset + increment, ... starting with the first
-  // one not below next(). Near the end of 64 bits it may be fewer, after it none:
-  // kAutoIncrementExhausted.
-  Status take(std::uint64_t offset, std::uint64_t increment, std::uint64_t count,
-              std::uint64_t& first);
-  // Makes sure that `value` is not handed out.
-  Status skip(std::uint64_t value);
+  // Takes `count` values of the series, or at least one, starting with the first one not below
+  // next(), or with `first` if that is greater. If that one is above the greatest of the series it
+  // is returned and none is taken, nor does the counter move.
+  // kAutoIncrementExhausted if there is none in 64 bits.
+  Status take(const Series& series, std::uint64_t count, std::uint64_t& first);
+  // Goes on at `next` or above.
+  Status advance(std::uint64_t next);
   // Continues with `value`, which may be lower than before.
   Status restart(std::uint64_t value);
   // Stores the exact next value.

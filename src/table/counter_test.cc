@@ -47,12 +47,14 @@ class CounterTest : public testing::Test {
   std::uint64_t take(std::uint64_t offset = 1, std::uint64_t increment = 1,
                      std::uint64_t count = 1) {
     std::uint64_t first = 0;
-    must(counter_->take(offset, increment, count, first));
+    must(counter_->take({offset, increment}, count, first));
     return first;
   }
+  // Keeps the counter above a value.
+  Status skip(std::uint64_t value) { return counter_->advance(Series().after(value, 1)); }
   Status try_take(std::uint64_t offset = 1, std::uint64_t increment = 1) {
     std::uint64_t first = 0;
-    return counter_->take(offset, increment, 1, first);
+    return counter_->take({offset, increment}, 1, first);
   }
 
   kv::test::TestDirectory directory_;
@@ -85,17 +87,40 @@ TEST_F(CounterTest, ValuesFollowOffsetAndIncrement) {
   EXPECT_EQ(take(1, 1), 70u);
 }
 
-TEST_F(CounterTest, AnOffsetAboveTheIncrementIsIgnored) {
-  EXPECT_EQ(take(20, 10), 10u);
-  EXPECT_EQ(take(20, 10), 20u);
+// The server takes offset, offset + increment, ..., also then.
+TEST_F(CounterTest, AnOffsetAboveTheIncrementIsTheFirstValue) {
+  EXPECT_EQ(take(15, 10), 15u);
+  EXPECT_EQ(counter_->next(), 20u);
+  EXPECT_EQ(take(15, 10, 2), 25u);
+  EXPECT_EQ(counter_->next(), 40u);
+  EXPECT_EQ(take(15, 10), 45u);
+}
+
+TEST_F(CounterTest, AValueThatTheCallerHasReachedIsNotGoneBehind) {
+  std::uint64_t first = 7;
+  must(counter_->take({1, 1}, 2, first));
+  EXPECT_EQ(first, 7u);
+  EXPECT_EQ(take(), 9u);
+}
+
+TEST_F(CounterTest, NothingIsTakenAboveTheGreatestValueOfTheSeries) {
+  must(skip(125));
+  std::uint64_t first = 0;
+  must(counter_->take({1, 1, 127}, 3, first));
+  EXPECT_EQ(first, 126u);
+  EXPECT_EQ(counter_->next(), 129u) << "above what the column has room for";
+  first = 0;
+  must(counter_->take({1, 1, 127}, 1, first));
+  EXPECT_EQ(first, 129u) << "which the caller finds to be too great";
+  EXPECT_EQ(counter_->next(), 129u);
 }
 
 TEST_F(CounterTest, SkippedValuesAreNotHandedOut) {
-  must(counter_->skip(100));
+  must(skip(100));
   EXPECT_EQ(take(), 101u);
-  must(counter_->skip(50));
+  must(skip(50));
   EXPECT_EQ(take(), 102u) << "a smaller value changes nothing";
-  must(counter_->skip(103));
+  must(skip(103));
   EXPECT_EQ(take(), 104u) << "exactly the next one";
 }
 
@@ -128,7 +153,7 @@ TEST_F(CounterTest, NoValueComesTwiceAcrossStopsAndCrashes) {
         ASSERT_TRUE(seen.insert(first + k).second) << first + k << " in round " << round;
       }
       if (i % 50 == 25) {
-        must(counter_->skip(first + 5000));
+        must(skip(first + 5000));
         ASSERT_TRUE(seen.insert(first + 5000).second);
       }
     }
@@ -162,7 +187,7 @@ TEST_F(CounterTest, ThreadsGetDifferentValues) {
 }
 
 TEST_F(CounterTest, TheEndOf64BitsIsAnErrorThatStays) {
-  must(counter_->skip(kMax - 3));
+  must(skip(kMax - 3));
   EXPECT_EQ(take(), kMax - 2);
   EXPECT_EQ(take(), kMax - 1);
   EXPECT_TRUE(fails_with(ErrorCode::kAutoIncrementExhausted, try_take()));
@@ -172,19 +197,19 @@ TEST_F(CounterTest, TheEndOf64BitsIsAnErrorThatStays) {
 }
 
 TEST_F(CounterTest, TheGreatestValueCanBeSkipped) {
-  must(counter_->skip(kMax));
+  must(skip(kMax));
   EXPECT_TRUE(fails_with(ErrorCode::kAutoIncrementExhausted, try_take()));
-  EXPECT_TRUE(succeeds(counter_->skip(kMax)));
+  EXPECT_TRUE(succeeds(skip(kMax)));
 }
 
 TEST_F(CounterTest, ASeriesThatEndsBeforeTheGreatestValueIsExhausted) {
-  must(counter_->skip(kMax - 5));
+  must(skip(kMax - 5));
   EXPECT_TRUE(fails_with(ErrorCode::kAutoIncrementExhausted, try_take(1, 1000)));
   EXPECT_EQ(take(), kMax - 4) << "others go on";
 }
 
 TEST_F(CounterTest, ACountBeyondTheEndIsCutToWhatIsLeftAndNothingComesTwice) {
-  must(counter_->skip(kMax - 4));
+  must(skip(kMax - 4));
   EXPECT_EQ(take(1, 1, 1000), kMax - 3);
   EXPECT_TRUE(fails_with(ErrorCode::kAutoIncrementExhausted, try_take()));
 }

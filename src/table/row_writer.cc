@@ -63,7 +63,7 @@ Status RowWriter::lock_vacated(txn::Transaction& transaction, std::size_t index_
 Status RowWriter::insert(txn::Transaction& transaction, const std::uint8_t* record) {
   std::uint64_t row_id = 0;
   if (table_.has_hidden_key()) {
-    BASALT_TRY(table_.state().hidden_row_id.take(0, 1, 1, row_id));
+    BASALT_TRY(table_.state().hidden_row_id.take(Series(), 1, row_id));
   }
   table_.primary().make_key(record, row_id, new_key_);
   BASALT_TRY(lock_guards(transaction, record));

@@ -1,5 +1,6 @@
 #include "table/state_loader.h"
 
+#include <cmath>
 #include <vector>
 
 #include "base/bytes.h"
@@ -9,9 +10,11 @@ namespace {
 
 constexpr double kTwoTo64 = 18446744073709551616.0;
 
-std::uint64_t truncate_to_counter(double value) {
-  if (!(value >= 1)) return 0;
-  return value >= kTwoTo64 ? UINT64_MAX : static_cast<std::uint64_t>(value);
+// As the server makes an integer of it.
+std::uint64_t round_to_counter(double value) {
+  const double whole = std::rint(value);
+  if (!(whole >= 1)) return 0;
+  return whole >= kTwoTo64 ? UINT64_MAX : static_cast<std::uint64_t>(whole);
 }
 
 // The counter's value in the first or last entry of the index, whichever is greatest.
@@ -65,9 +68,9 @@ std::uint64_t counter_value(const codec::ColumnLayout& column, const std::uint8_
       return negative ? 0 : value;
     }
     case codec::ColumnKind::kFloat:
-      return truncate_to_counter(static_cast<double>(load_le<float>(field)));
+      return round_to_counter(static_cast<double>(load_le<float>(field)));
     case codec::ColumnKind::kDouble:
-      return truncate_to_counter(load_le<double>(field));
+      return round_to_counter(load_le<double>(field));
     case codec::ColumnKind::kOrderedBytes:
     case codec::ColumnKind::kFixedString:
     case codec::ColumnKind::kVariableString:

@@ -41,10 +41,10 @@ TEST(CounterValue, IntegersOfEverySizeCountAsWhatTheyAre) {
   }
 }
 
-TEST(CounterValue, FloatingPointIsCutToAnInteger) {
-  EXPECT_EQ(counted(ColumnKind::kDouble, 7.9), 7u);
-  EXPECT_EQ(counted(ColumnKind::kFloat, 7.9F), 7u);
-  EXPECT_EQ(counted(ColumnKind::kDouble, 0.9), 0u);
+TEST(CounterValue, FloatingPointIsRoundedToAnInteger) {
+  EXPECT_EQ(counted(ColumnKind::kDouble, 7.9), 8u);
+  EXPECT_EQ(counted(ColumnKind::kFloat, 7.4F), 7u);
+  EXPECT_EQ(counted(ColumnKind::kDouble, 0.4), 0u);
   EXPECT_EQ(counted(ColumnKind::kDouble, -5.0), 0u);
   EXPECT_EQ(counted(ColumnKind::kDouble, 1e300), UINT64_MAX);
   EXPECT_EQ(counted(ColumnKind::kDouble, 18446744073709551616.0), UINT64_MAX);

@@ -270,6 +270,10 @@ class ha_rocksdb final : public handler {
   bool delegates_range_ = false;  // the range read is the base class's
   std::string error_text_;
   ErrorCode error_status_ = ErrorCode::kOk;
+  // The AUTO_INCREMENT values that were taken last; offset 0: none yet. And for how many more rows
+  // of the statement there are some.
+  table::Series series_{0, 1};
+  ulonglong auto_increment_rows_ = 0;
   codec::ColumnSet wanted_{0};
   std::string prefix_;
   std::string lower_;

@@ -106,6 +106,7 @@ lock::WaitPolicy ha_rocksdb::wait_policy() const {
 
 void ha_rocksdb::begin_statement(THD* thd) {
   bind();
+  auto_increment_rows_ = 0;
   if (is_sequence()) return;
   session_ = &Session::of(thd);
   session_->register_statement();

@@ -70,6 +70,9 @@ int ha_rocksdb::open(const char* name, int, uint) noexcept {
   // A scan of the table is one of the primary key: an UPDATE that changes the key must not be done
   // while it scans.
   key_used_on_scan = table_share->primary_key;
+  if (table->found_next_number_field != nullptr) {
+    series_.greatest = table->found_next_number_field->get_max_int_value();
+  }
   return info(HA_STATUS_VARIABLE | HA_STATUS_CONST | HA_STATUS_OPEN);
 }
 
@@ -101,6 +104,7 @@ int ha_rocksdb::reset() noexcept {
   if (cursor_) cursor_->release();
   batch_.clear();
   multi_range_ = MultiRange();
+  auto_increment_rows_ = 0;
   return 0;
 }
 

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "server/convert/error_mapping.h"
 #include "server/handler/ha_rocksdb.h"
 #include "server/plugin.h"
@@ -6,14 +8,28 @@
 #include "server/mariadb.h"
 
 namespace basalt::server {
+namespace {
 
-// Keeps the counter above a value that the statement gave itself.
+// Whether a row that is refused for a duplicate moves the counter above its value. InnoDB does so
+// where the row may replace others, or come from a query.
+bool counts_refused_rows(THD* thd) {
+  const int command = thd_sql_command(thd);
+  return command == SQLCOM_REPLACE || command == SQLCOM_REPLACE_SELECT ||
+         command == SQLCOM_INSERT_SELECT;
+}
+
+}  // namespace
+
+// Keeps the counter above a value that a row was given: it goes on in the series that this handler
+// has last taken values of, as InnoDB does. A negative value counts as 0; one above those that the
+// server counts in the column moves nothing.
 int ha_rocksdb::note_auto_increment(const uchar* record) {
   const table::AutoIncrementSource& source = share_->translation.auto_increment;
   if (!source.exists) return 0;
   const std::uint64_t value =
       table::counter_value(opened().layout().columns[source.column], record);
-  return report(opened().state().auto_increment.skip(value));
+  if (value > series_.greatest) return 0;
+  return report(opened().state().auto_increment.advance(series_.after(value, 1)));
 }
 
 void ha_rocksdb::fill_duplicate_position() {
@@ -45,10 +61,14 @@ int ha_rocksdb::write_row(const uchar* record) noexcept {
       if (!status.is_ok()) return report(std::move(status));
     }
     if (error != 0) return error;
+    if (auto_increment_rows_ > 0) --auto_increment_rows_;
   }
   Status status = writer_->insert(is_copying_ ? session_->copy() : transaction(), record);
   if (status.is(ErrorCode::kDuplicateKey)) {
     fill_duplicate_position();
+    if (counts_refused_rows(ha_thd())) {
+      if (const int error = note_auto_increment(record); error != 0) return error;
+    }
     return HA_ERR_FOUND_DUPP_KEY;
   }
   if (!status.is_ok()) return end_own_transaction(report(std::move(status)));
@@ -74,8 +94,8 @@ int ha_rocksdb::update_row(const uchar* old_record, const uchar* new_record) noe
     fill_duplicate_position();
     return HA_ERR_FOUND_DUPP_KEY;
   }
-  const int error = report(std::move(status));
-  return end_own_transaction(error != 0 ? error : note_auto_increment(new_record));
+  if (!status.is_ok()) return end_own_transaction(report(std::move(status)));
+  return end_own_transaction(note_auto_increment(new_record));
 }
 
 int ha_rocksdb::delete_row(const uchar* record) noexcept {
@@ -86,12 +106,19 @@ int ha_rocksdb::delete_row(const uchar* record) noexcept {
   return end_own_transaction(0);
 }
 
+// The server guesses better and better how many values a statement wants, but only its first guess
+// knows of rows that bring their values along: so that many are taken, less those that came.
 void ha_rocksdb::get_auto_increment(ulonglong offset, ulonglong increment, ulonglong desired,
                                     ulonglong* first, ulonglong* reserved) noexcept {
-  std::uint64_t value = 0;
-  const Status status = opened().state().auto_increment.take(offset, increment, desired, value);
+  series_.offset = offset;
+  series_.increment = increment;
+  if (auto_increment_rows_ == 0) auto_increment_rows_ = std::max<ulonglong>(desired, 1);
+  // The server goes on behind values that rows brought along, also if these were refused.
+  std::uint64_t value = *first;
+  const Status status =
+      opened().state().auto_increment.take(series_, auto_increment_rows_, value);
   *first = status.is_ok() ? value : ULONGLONG_MAX;
-  *reserved = desired;
+  *reserved = value > series_.greatest ? 0 : auto_increment_rows_;
 }
 
 int ha_rocksdb::reset_auto_increment(ulonglong value) noexcept {
