@@ -58,6 +58,10 @@ IndexFigures::IndexFigures(kv::IndexFiles files)
   if (others > 0) {
     overwritten_share_ = std::clamp((puts_ - deletions_ - entries_) / others, 0.0, 1.0);
   }
+  if (deletions_ > 0) {
+    const double put = largest + (1 - overwritten_share_) * others;
+    effective_deletions_ = std::clamp((put - entries_) / deletions_, 0.0, 1.0);
+  }
   for (kv::IndexProperties& file : files_) {
     file.versions = {};
     file.samples = {};
@@ -147,6 +151,11 @@ void IndexFigures::merge_distinct() {
   }
 }
 
+double IndexFigures::dead_share() const {
+  const double all = puts_ + deletions_;
+  return all > 0 ? std::clamp(1 - entries_ / all, 0.0, 1.0) : 0;
+}
+
 double IndexFigures::entry_bytes() const { return puts_ > 0 ? bytes_ / puts_ : 0; }
 
 std::optional<double> IndexFigures::entries_per_value(std::size_t parts,
@@ -197,7 +206,9 @@ double IndexFigures::without_overwritten(const std::vector<double>& puts_of_runs
     all += puts;
     largest = std::max(largest, puts);
   }
-  return std::max(largest + (1 - overwritten_share_) * (all - largest) - deletions, 0.0);
+  return std::max(largest + (1 - overwritten_share_) * (all - largest) -
+                      effective_deletions_ * deletions,
+                  0.0);
 }
 
 IndexFigures::Estimate IndexFigures::entries_between(std::string_view lower,

@@ -40,6 +40,8 @@ class IndexFigures {
   // The number of keys that exist: a key with versions in several files counts once, a deleted one
   // not at all.
   double entries() const { return entries_; }
+  // Versions of entries that are overwritten or removed, and removals, as a part of all.
+  double dead_share() const;
   // Whether entries() is a count and no estimate.
   bool is_exact() const { return is_exact_; }
   // Bytes of a key and its value.
@@ -94,6 +96,8 @@ class IndexFigures {
   std::string last_key_;
   // How many of the puts beside those of the largest run are of keys that are in it, too.
   double overwritten_share_ = 0;
+  // How many of the deletions are of keys that a file has; the others remove nothing any more.
+  double effective_deletions_ = 1;
   std::vector<Distinct> distinct_;
   // Without their samples, which are used up. By first key.
   std::vector<kv::IndexProperties> files_;

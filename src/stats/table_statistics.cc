@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <ctime>
 #include <optional>
 #include <string>
 
@@ -36,12 +37,29 @@ constexpr double kMemtableError = 1.3;
 constexpr double kFilesError = 0.05;
 // A range is estimated by known positions alone if that is right within this share.
 constexpr double kPositionsError = 0.25;
+// A refresh is due at once after so many changes, and this part of the rows.
+constexpr std::uint64_t kEarlyChangesMin = 64;
+constexpr std::uint64_t kEarlyShare = 4;
+// It takes at most this part of the time that passes, waiting included.
+constexpr std::int64_t kEarlyPauseFactor = 10;
+// What files say of values is not believed if more than this part of an index is not in files, or
+// if more than this part of what is in files does not exist.
+constexpr double kUnknownShare = 0.125;
+// Entries in memtables are looked at if less than this part of them exists.
+constexpr double kLiveShare = 0.8;
 
 std::uint64_t rounded(double number) {
   return static_cast<std::uint64_t>(std::llround(std::max(number, 0.0)));
 }
 
 std::uint64_t distance(std::uint64_t a, std::uint64_t b) { return a < b ? b - a : a - b; }
+
+// Processor time of this thread: what a refresh costs, whoever else runs meanwhile.
+std::int64_t thread_us() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000 + time.tv_nsec / 1000;
+}
 
 // The width in bytes of the integers that are the keys of an index; 0 if they are anything else.
 std::size_t integer_bytes(const catalog::TableDefinition& table,
@@ -114,19 +132,32 @@ std::uint64_t TableStatistics::row_count() const {
 
 // ---- refresh
 
+// Rows inserted, deleted and updated since the last refresh, as far as they do not cancel out.
+std::uint64_t TableStatistics::changes() const {
+  return distance(row_count(), refreshed_rows_.load(std::memory_order_relaxed)) +
+         updated_rows_.load(std::memory_order_relaxed) -
+         refreshed_updates_.load(std::memory_order_relaxed);
+}
+
 void TableStatistics::refresh_if_due() {
-  if (clock_() / 1000 < next_refresh_ms_.load(std::memory_order_relaxed)) return;
+  const std::int64_t now_us = clock_();
+  if (now_us / 1000 < next_refresh_ms_.load(std::memory_order_relaxed) &&
+      (changes() < changes_until_refresh_.load(std::memory_order_relaxed) ||
+       now_us < next_early_refresh_us_.load(std::memory_order_relaxed))) {
+    return;
+  }
   const std::unique_lock guard(refresh_mutex_, std::try_to_lock);
   if (guard.owns_lock()) refresh();
 }
 
 void TableStatistics::refresh() {
   const std::int64_t begin_us = clock_();
+  const std::int64_t thread_begin_us = thread_us();
   // Read first: what changes meanwhile is seen next time.
+  const std::uint64_t updates = updated_rows_.load(std::memory_order_relaxed);
   const std::uint64_t version = database_.structure_version(family_of(0));
   const bool files_changed = version != structure_version_;
   if (files_changed) read_files();
-  refresh_sizes();
   kv::RangeSize rows = database_.estimate(family_of(0), range_of(0));
   if (!rows_known_) {
     base_rows_ = first_row_count(rows);
@@ -135,13 +166,22 @@ void TableStatistics::refresh() {
     adjust_rows(rows);
   }
   structure_version_ = version;
-  if (files_changed || distance(row_count(), values_rows_) > values_rows_ / 10) {
+  const std::uint64_t row_count_now = row_count();
+  if (files_changed || distance(row_count_now, values_rows_) + updates - values_updates_ >
+                           values_rows_ / 10) {
     values_are_due_ = true;
+    values_updates_ = updates;
   }
+  refresh_sizes();
   if (values_are_due_) refresh_values();
+  refreshed_rows_ = row_count_now;
+  refreshed_updates_ = updates;
+  changes_until_refresh_ = std::max(kEarlyChangesMin, row_count_now / kEarlyShare);
   const std::int64_t end_us = clock_();
   next_refresh_ms_ =
       end_us / 1000 + std::max(kRefreshIntervalMs, kPauseFactor * (end_us - begin_us) / 1000);
+  next_early_refresh_us_ = end_us + std::max(kPauseFactor * (thread_us() - thread_begin_us),
+                                             kEarlyPauseFactor * (end_us - begin_us));
 }
 
 void TableStatistics::read_files() {
@@ -150,25 +190,47 @@ void TableStatistics::read_files() {
         database_.index_files(family_of(i), table_->indexes[i].id);
     if (!files.is_ok()) continue;  // the figures of before are better than none
     auto figures = std::make_shared<const IndexFigures>(std::move(files.value()));
-    const double share = std::min(figures->block_bytes() / kv::kBlockBytes, 1.0);
-    entry_bytes_[i].store(figures->entry_bytes(), std::memory_order_relaxed);
-    stored_entry_bytes_[i].store(figures->entry_bytes() * share, std::memory_order_relaxed);
     const std::lock_guard guard(mutex_);
     indexes_[i].figures = std::move(figures);
   }
 }
 
+// Bytes of what is in memtables: RocksDB only knows how large all their entries are on average,
+// whichever table they belong to.
 void TableStatistics::refresh_sizes() {
   std::uint64_t index_bytes = 0;
   for (std::size_t i = 0; i < table_->indexes.size(); ++i) {
     const kv::RangeSize size = database_.estimate(family_of(i), range_of(i));
+    refresh_entry_size(i, size.memtable_entries);
+    // Of older versions and removed entries a flush writes next to nothing.
+    const std::uint64_t to_be_stored = std::min(size.memtable_entries, row_count());
+    const std::uint64_t bytes =
+        size.bytes + rounded(static_cast<double>(to_be_stored) * stored_entry_bytes(i));
     if (i == 0) {
-      row_bytes_ = size.bytes + size.memtable_bytes;
+      row_bytes_ = bytes;
     } else {
-      index_bytes += size.bytes + size.memtable_bytes;
+      index_bytes += bytes;
     }
   }
   index_bytes_ = index_bytes;
+}
+
+// What files tell of the size of an entry, unless most of the index is in memtables.
+void TableStatistics::refresh_entry_size(std::size_t index_number, std::uint64_t in_memtables) {
+  const std::shared_ptr<const IndexFigures> figures = figures_of(index_number);
+  kv::EntrySizes::Average size;
+  if (figures->is_complete() && figures->entries() >= static_cast<double>(in_memtables)) {
+    const double share = std::min(figures->block_bytes() / kv::kBlockBytes, 1.0);
+    size = {figures->entry_bytes(), figures->entry_bytes() * share};
+  } else if (values_are_due_) {
+    size = sample_entry_size(database_, family_of(index_number), range_of(index_number),
+                             [&](const kv::KeyRange& range) {
+                               return estimate_versions(index_number, *figures, range);
+                             });
+  }
+  if (size.bytes <= 0) return;  // what was known before is better than nothing
+  entry_bytes_[index_number].store(size.bytes, std::memory_order_relaxed);
+  stored_entry_bytes_[index_number].store(size.stored, std::memory_order_relaxed);
 }
 
 std::uint64_t TableStatistics::first_row_count(const kv::RangeSize& size) {
@@ -279,15 +341,28 @@ std::vector<double> TableStatistics::values_of(std::size_t index_number) {
       key_parts_ == nullptr ? nullptr : key_parts_->find(table_->indexes[index_number].id);
   if (parts == nullptr) return values;
   const auto rows = static_cast<double>(row_count());
-  for (std::size_t i = 1; i <= parts->count(); ++i) {
-    const std::optional<double> value = figures->entries_per_value(i, rows);
-    if (!value.has_value()) break;
-    values.push_back(*value);
+  if (is_told_by_files(index_number, *figures)) {
+    for (std::size_t i = 1; i <= parts->count(); ++i) {
+      const std::optional<double> value = figures->entries_per_value(i, rows);
+      if (!value.has_value()) break;
+      values.push_back(*value);
+    }
+    if (values.size() == parts->count()) return values;
   }
-  if (values.size() == parts->count()) return values;
-  return sample_entries_per_value(
-      database_, family_of(index_number), range_of(index_number), *parts,
-      [&](const kv::KeyRange& range) { return estimate_entries(index_number, range, {}); });
+  return sample_entries_per_value(database_, family_of(index_number), range_of(index_number),
+                                  *parts, rows, [&](const kv::KeyRange& range) {
+                                    return estimate_versions(index_number, *figures, range);
+                                  });
+}
+
+// Files count the values of all that was put into them.
+bool TableStatistics::is_told_by_files(std::size_t index_number,
+                                       const IndexFigures& figures) const {
+  const bool is_overwritten = index_number == 0;
+  if (!is_overwritten && figures.dead_share() > kUnknownShare) return false;
+  const auto in_memtables = static_cast<double>(
+      database_.estimate_memtable_entries(family_of(index_number), range_of(index_number)));
+  return in_memtables <= kUnknownShare * figures.entries();
 }
 
 void TableStatistics::refresh_values() {
@@ -350,12 +425,33 @@ Result<std::uint64_t> TableStatistics::analyze(std::size_t index_number, std::si
 
 // What an entry in a memtable means for the number of entries: nothing if all rows were in files
 // already and memtables hold updates; less than nothing if they hold deletions.
-double TableStatistics::memtable_weight() const {
-  const std::shared_ptr<const IndexFigures> figures = figures_of(0);
-  const auto entries =
-      static_cast<double>(database_.estimate_memtable_entries(family_of(0), range_of(0)));
-  if (entries <= 0 || !figures->is_complete()) return 1;
-  return std::clamp((static_cast<double>(row_count()) - figures->entries()) / entries, -1.0, 1.0);
+double TableStatistics::memtable_weight(std::size_t index_number,
+                                        const IndexFigures& figures) const {
+  const auto entries = static_cast<double>(
+      database_.estimate_memtable_entries(family_of(index_number), range_of(index_number)));
+  if (entries <= 0 || !figures.is_complete()) return 1;
+  return std::clamp((static_cast<double>(row_count()) - figures.entries()) / entries, -1.0, 1.0);
+}
+
+double TableStatistics::estimate_versions(std::size_t index_number, const IndexFigures& figures,
+                                          const kv::KeyRange& range) const {
+  const kv::KeyRange whole = range_of(index_number);
+  if (!figures.is_complete()) {
+    const kv::RangeSize part = database_.estimate(family_of(index_number), range);
+    const kv::RangeSize all = database_.estimate(family_of(index_number), whole);
+    const auto all_bytes = static_cast<double>(std::max<std::uint64_t>(all.bytes, 1));
+    return static_cast<double>(part.memtable_entries) +
+           static_cast<double>(row_count()) * std::min(static_cast<double>(part.bytes) / all_bytes,
+                                                       1.0);
+  }
+  const bool is_open = range.upper.empty() || range.upper >= whole.upper;
+  const double in_files =
+      figures
+          .entries_between(without_id(range.lower),
+                           is_open ? std::string_view() : without_id(range.upper))
+          .entries;
+  return in_files + static_cast<double>(
+                        database_.estimate_memtable_entries(family_of(index_number), range));
 }
 
 double TableStatistics::estimate_in_files(std::size_t index_number, const IndexFigures& figures,
@@ -396,11 +492,19 @@ double TableStatistics::estimate_entries(std::size_t index_number, const kv::Key
   const kv::RangeSize part = database_.estimate(family_of(index_number), range);
   const auto in_memtables = static_cast<double>(part.memtable_entries);
   if (figures->is_complete()) {
-    const double in_files = estimate_in_files(index_number, *figures, range, counted);
+    const double in_files =
+        figures->entries() > 0 ? estimate_in_files(index_number, *figures, range, counted) : 0;
     if (in_memtables <= 0) return in_files;
-    // Two estimates that cancel out leave little: not less than if all removed rows were elsewhere.
-    const double weight = memtable_weight();
-    return std::max(in_files + weight * in_memtables, in_files * (1 + std::min(weight, 0.0)) / 2);
+    const double weight = memtable_weight(index_number, *figures);
+    if (weight < kLiveShare) {
+      // Rows that were changed often may be next to others that were not.
+      const auto versions = [&](const kv::KeyRange& part_of_range) {
+        return estimate_versions(index_number, *figures, part_of_range);
+      };
+      return versions(range) *
+             sample_live_share(database_, family_of(index_number), range, versions);
+    }
+    return in_files + weight * in_memtables;
   }
   const kv::RangeSize whole = database_.estimate(family_of(index_number), range_of(index_number));
   const auto whole_bytes = static_cast<double>(whole.bytes + whole.memtable_bytes);

@@ -11,14 +11,16 @@
 #include "catalog/catalog.h"
 #include "kv/database.h"
 #include "stats/index_figures.h"
+#include "stats/key_sampler.h"
 
 // What the optimizer is told of a table.
 namespace basalt::stats {
 
-// Sizes of a table. Estimates, from file metadata and memtables.
+// Sizes of a table. Estimates, from file metadata and memtables. Bytes are as they are stored in
+// files; what is in memtables counts with the size that it is expected to have there.
 struct TableSize {
   std::uint64_t rows = 0;
-  std::uint64_t row_bytes = 0;    // stored bytes of the primary index
+  std::uint64_t row_bytes = 0;    // of the primary index
   std::uint64_t index_bytes = 0;  // of all secondary indexes
 };
 
@@ -27,8 +29,9 @@ struct TableSize {
 // Threads     Safe from any thread. size(), entry_bytes() and generation(), which every plan asks
 //             for several times, read atomics unless a refresh is due; nobody waits for a refresh
 //             of another thread.
-// Cost        A refresh happens when somebody asks, a second or more after the last one, and takes
-//             less than 1 % of the time: after a slow one the next waits longer.
+// Cost        A refresh happens when somebody asks, a second or more after the last one, or at once
+//             after a quarter of the rows were changed; and it takes less than 1 % of the time:
+//             after a slow one the next waits longer.
 class TableStatistics {
  public:
   // Microseconds since some moment.
@@ -45,13 +48,15 @@ class TableStatistics {
   void note_rows(std::int64_t difference) {
     changed_rows_.fetch_add(difference, std::memory_order_relaxed);
   }
-  // Bytes of a key and its value as they are in memory, not as they are compressed. 0: no file
-  // tells.
+  // Counts a row that a statement updated, committed or not.
+  void note_update() { updated_rows_.fetch_add(1, std::memory_order_relaxed); }
+  // Bytes of a key and its value as they are in memory, not as they are compressed. 0: nobody
+  // knows.
   double entry_bytes(std::size_t index_number) const {
     return entry_bytes_[index_number].load(std::memory_order_relaxed);
   }
 
-  // The same, as files hold them. 0: no file tells.
+  // The same, as files hold them.
   double stored_entry_bytes(std::size_t index_number) const {
     return stored_entry_bytes_[index_number].load(std::memory_order_relaxed);
   }
@@ -99,16 +104,19 @@ class TableStatistics {
   kv::KeyRange range_of(std::size_t index_number) const;
   std::uint64_t row_count() const;
   std::shared_ptr<const IndexFigures> figures_of(std::size_t index_number) const;
+  std::uint64_t changes() const;
   void refresh_if_due();
   // All of these require refresh_mutex_.
   void refresh();
   void read_files();
   void refresh_sizes();
+  void refresh_entry_size(std::size_t index_number, std::uint64_t in_memtables);
   void adjust_rows(const kv::RangeSize& size);
   std::uint64_t first_row_count(const kv::RangeSize& size);
   std::uint64_t guess_rows(const kv::RangeSize& size);
   void refresh_values();
   std::vector<double> values_of(std::size_t index_number);
+  bool is_told_by_files(std::size_t index_number, const IndexFigures& figures) const;
 
   bool fits(const catalog::IndexStatistics& analyzed) const;
   double estimate_entries(std::size_t index_number, const kv::KeyRange& range,
@@ -118,7 +126,10 @@ class TableStatistics {
   Result<Counted> count_entries(std::size_t index_number, const kv::KeyRange& range);
   double estimate_in_files(std::size_t index_number, const IndexFigures& figures,
                            const kv::KeyRange& range, const Counted& counted);
-  double memtable_weight() const;
+  // Entries in a range, removed and older ones included.
+  double estimate_versions(std::size_t index_number, const IndexFigures& figures,
+                           const kv::KeyRange& range) const;
+  double memtable_weight(std::size_t index_number, const IndexFigures& figures) const;
 
   kv::Database& database_;
   catalog::Catalog& catalog_;
@@ -126,17 +137,25 @@ class TableStatistics {
   const catalog::TablePointer table_;
   const Clock clock_;
   std::atomic<std::int64_t> changed_rows_{0};
+  std::atomic<std::uint64_t> updated_rows_{0};
   std::atomic<std::uint64_t> base_rows_{0};
   std::atomic<std::uint64_t> row_bytes_{0};
   std::atomic<std::uint64_t> index_bytes_{0};
   std::vector<std::atomic<double>> entry_bytes_;  // of each index
   std::vector<std::atomic<double>> stored_entry_bytes_;
   std::atomic<std::int64_t> next_refresh_ms_{0};
+  // After so many changes a refresh is due from that moment on.
+  std::atomic<std::uint64_t> changes_until_refresh_{0};
+  std::atomic<std::int64_t> next_early_refresh_us_{0};
+  // As they were at the last refresh.
+  std::atomic<std::uint64_t> refreshed_rows_{0};
+  std::atomic<std::uint64_t> refreshed_updates_{0};
   std::atomic<std::uint64_t> generation_{1};
   std::mutex refresh_mutex_;
   // Guarded by refresh_mutex_.
   std::uint64_t structure_version_ = 0;  // of the files that were read; 0: none
   std::uint64_t values_rows_ = 0;        // the number of rows when values were last refreshed
+  std::uint64_t values_updates_ = 0;     // and of updates
   bool values_are_due_ = true;
   bool rows_known_ = false;
   mutable std::mutex mutex_;  // held for moments only, also under refresh_mutex_

@@ -145,9 +145,10 @@ TEST_F(TableStatisticsTest, TheRowsOfAMemtableAreCounted) {
   EXPECT_LT(statistics_->size().rows, 10'000u);
 }
 
-TEST_F(TableStatisticsTest, BytesOfAnEntryAreThoseOfItsFilesAndZeroWithoutFiles) {
+TEST_F(TableStatisticsTest, BytesOfAnEntryAreThoseOfItsFilesOrElseOfSomeInMemtables) {
+  EXPECT_EQ(opened().entry_bytes(0), 0) << "it is empty";
   insert(0, 1000);
-  EXPECT_EQ(opened().entry_bytes(0), 0);
+  EXPECT_NEAR(opened().entry_bytes(0), 12 + 80, 4);
   must(database_->flush());
   EXPECT_NEAR(opened().entry_bytes(0), 12 + 80, 4);
   EXPECT_EQ(statistics_->entry_bytes(1), 0) << "it has no entries";
@@ -316,7 +317,7 @@ TEST_F(TableStatisticsTest, AnAnalysisThatDoesNotFitTheRowsIsNotBelieved) {
 TEST_F(TableStatisticsTest, ValuesInMemtablesAreJudgedBySomeOfThem) {
   insert(0, 20'000);
   insert(0, 20'000, 1);
-  EXPECT_EQ(opened().rows_per_value(1, 1), 100u);
+  EXPECT_NEAR(static_cast<double>(opened().rows_per_value(1, 1)), 100, 25);
   EXPECT_EQ(statistics_->rows_per_value(1, 2), 1u);
 }
 

@@ -95,6 +95,7 @@ int ha_rocksdb::update_row(const uchar* old_record, const uchar* new_record) noe
     return HA_ERR_FOUND_DUPP_KEY;
   }
   if (!status.is_ok()) return end_own_transaction(report(std::move(status)));
+  share_->statistics->note_update();
   return end_own_transaction(note_auto_increment(new_record));
 }
 

@@ -1,0 +1,40 @@
+#pragma once
+#include <rocksdb/utilities/transaction_db.h>
+#include <rocksdb/write_batch.h>
+
+#include <string_view>
+
+#include "base/test_support.h"
+#include "kv/database.h"
+#include "kv/rocksdb_access.h"
+#include "kv/status_conversion.h"
+
+// For tests that write entries as transactions do, without one.
+namespace basalt::kv::test {
+
+class Batch {
+ public:
+  explicit Batch(Database& database)
+      : database_(database), family_(database.family_handle(kDefaultFamily)) {}
+
+  void put(std::string_view key, std::string_view value) {
+    basalt::test::must(from_rocksdb(batch_.Put(family_, slice_of(key), slice_of(value))));
+  }
+  void remove(std::string_view key) {
+    basalt::test::must(from_rocksdb(batch_.Delete(family_, slice_of(key))));
+  }
+  // Of a key that was put once: a flush that finds both drops both.
+  void remove_single(std::string_view key) {
+    basalt::test::must(from_rocksdb(batch_.SingleDelete(family_, slice_of(key))));
+  }
+  void write() {
+    basalt::test::must(from_rocksdb(database_.rocksdb().GetBaseDB()->Write({}, &batch_)));
+  }
+
+ private:
+  Database& database_;
+  rdb::ColumnFamilyHandle* const family_;
+  rdb::WriteBatch batch_;
+};
+
+}  // namespace basalt::kv::test
