@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import _differences
 from _compare import Difference, difference
-from _generator import Generator
-from _pair import Answer, Pair, ServerGone
+from _pair import Answer, Overrun, Pair, ServerGone
+from _schema import Table
 from _server import Collations
 from _shrink import shrink
 from _statement import Comparison, Create, Rows, Statement
 
 _TABLE_ATTEMPTS = 20
 CRASH = "the server ended"
+OVERRUN = "a statement does not end"
 
 
 class Abandoned(Exception):
@@ -48,11 +50,34 @@ class Counts:
     errors: Counter[int] = field(default_factory=Counter)
 
 
+class Generator(Protocol):
+    """Draws the statements of one case. Ask for the next only when the last has been answered."""
+
+    def settings(self) -> list[Statement]:
+        """The session's settings, for the whole case."""
+
+    def table_count(self) -> int:
+        """How many tables the case has."""
+
+    def table(self, number: int) -> Table:
+        """A table to create; give it to `keep` when both engines have it."""
+
+    def keep(self, table: Table) -> list[Statement]:
+        """Makes a table one of the case's; gives the statements that fill it."""
+
+    def statements(self, count: int) -> Iterator[Statement]:
+        """The case's statements, with comparisons of everything among them and at the end."""
+
+
+MakeGenerator = Callable[[int, Collations, Collection[str]], Generator]
+
+
 class Runner:
     """Runs cases on a pair of connections."""
 
     def __init__(self, pair: Pair, collations: Collations, features: Collection[str],
-                 counts: Counts) -> None:
+                 counts: Counts, make_generator: MakeGenerator) -> None:
+        self._make_generator = make_generator
         self._pair = pair
         self._collations = collations
         self._features = features
@@ -63,12 +88,12 @@ class Runner:
         """A case; None when the engines agree."""
         self._done = []
         self._counts.cases += 1
-        generator = Generator(seed, self._collations, self._features)
+        generator = self._make_generator(seed, self._collations, self._features)
         self._pair.reset()
         try:
             for statement in generator.settings():
                 self._step(statement)
-            for number in range(1, generator.scene.chance.choice((1, 2, 2, 3)) + 1):
+            for number in range(1, generator.table_count() + 1):
                 self._table(generator, number)
             for statement in generator.statements(length):
                 self._step(statement)
@@ -155,6 +180,8 @@ class Runner:
         except ServerGone as gone:
             # Reading its log and starting it again is the caller's business.
             raise _Found(Difference(CRASH, str(gone)), "") from gone
+        except Overrun as overrun:
+            raise _Found(Difference(OVERRUN, str(overrun)), "") from overrun
         self._counts.errors[theirs.error] += 1
         return theirs, ours
 

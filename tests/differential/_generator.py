@@ -61,6 +61,10 @@ class Generator:
                     f"SET SESSION TRANSACTION ISOLATION LEVEL {level}"]
         return [Statement(sql, is_setting=True) for sql in settings]
 
+    def table_count(self) -> int:
+        """How many tables the case has."""
+        return self._chance.choice((1, 2, 2, 3))
+
     def table(self, number: int) -> Table:
         """A table to create; give it to `keep` when both engines have it."""
         return self.designer.table(f"t{number}")

@@ -10,6 +10,7 @@ from typing import Any
 import pymysql
 
 from basaltcli.server import Server
+from support.watchdog import Watchdog
 
 Row = tuple[bytes | None, ...]
 
@@ -17,6 +18,8 @@ Row = tuple[bytes | None, ...]
 _DATABASES = {"InnoDB": "db_innodb", "ROCKSDB": "db_rocksd"}
 _DATABASE = re.compile(r"db_(?:innodb|rocksd)")
 _DATABASE_BYTES = re.compile(rb"db_(?:innodb|rocksd)")
+# Stands in statements for the side's own database, where a name has to be one side's only.
+_OWN = "db_side"
 _TEMPORARY_NAME = re.compile(r"#sql[-\w]*")
 _GONE = (2006, 2013, 2014, 2055)
 _ANSWER_TIMEOUT = 120
@@ -24,6 +27,10 @@ _ANSWER_TIMEOUT = 120
 
 class ServerGone(Exception):
     """The server ended, or did not answer in time."""
+
+
+class Overrun(Exception):
+    """A statement did not end, or took all memory."""
 
 
 @dataclass
@@ -43,8 +50,10 @@ class Answer:
 class Side:
     """A connection to one engine's database."""
 
-    def __init__(self, server: Server, engine: str, database: str = "") -> None:
+    def __init__(self, server: Server, engine: str, watchdog: Watchdog,
+                 database: str = "") -> None:
         self.engine = engine
+        self._watchdog = watchdog
         self._server = server
         self._database = database or _DATABASES[engine]
         self._connection: pymysql.connections.Connection | None = None
@@ -53,8 +62,11 @@ class Side:
         """An empty database, and a session as new."""
         self.close()
         # Values come as they are stored: without a character set for results, undecoded.
-        self._connection = self._server.connect(
-            use_unicode=False, conv={}, autocommit=None, read_timeout=_ANSWER_TIMEOUT)
+        try:
+            self._connection = self._server.connect(
+                use_unicode=False, conv={}, autocommit=None, read_timeout=_ANSWER_TIMEOUT)
+        except pymysql.err.OperationalError as error:
+            raise ServerGone(str(error)) from error
         name = self._database
         for sql in (f"DROP DATABASE IF EXISTS {name}", f"CREATE DATABASE {name}", f"USE {name}",
                     f"SET default_storage_engine = {self.engine}",
@@ -62,19 +74,38 @@ class Side:
                     "SET character_set_results = NULL"):
             self._send(sql)
 
+    def drop(self) -> None:
+        """No database, and no session."""
+        self.reset()
+        self._send(f"DROP DATABASE {self._database}")
+        self.close()
+
     def close(self) -> None:
         if self._connection is not None and self._connection.open:
             self._connection.close()
         self._connection = None
 
     def run(self, sql: str) -> Answer:
-        """A statement's answer; errors are answers too. Raises ServerGone."""
-        answer = self._send(sql)
+        """A statement's answer; errors are answers too. Raises ServerGone and Overrun."""
+        assert self._connection is not None
+        sql = sql.replace(_OWN, self._database)
+        try:
+            with self._watchdog.over(self._connection.thread_id()):
+                answer = self._send(sql)
+        except ServerGone:
+            self._check_overrun()
+            raise
+        self._check_overrun()
         if answer.error or answer.warnings:
             shown = self._send("SHOW WARNINGS").rows
             answer.warnings = [(_text(level), int(code or 0), _neutral(_text(message)))
                                for level, code, message in shown]
         return answer
+
+    def _check_overrun(self) -> None:
+        findings, self._watchdog.findings = self._watchdog.findings, []
+        if findings:
+            raise Overrun(f"{self.engine}: {'; '.join(findings)}")
 
     def rows(self, sql: str) -> list[Row]:
         """The rows of a statement that must succeed."""
@@ -118,12 +149,13 @@ class Pair:
 
     def __init__(self, server: Server) -> None:
         self.server = server
-        self.theirs = Side(server, "InnoDB")
-        self.ours = Side(server, "ROCKSDB")
+        self.watchdog = Watchdog(server)
+        self.theirs = Side(server, "InnoDB", self.watchdog)
+        self.ours = Side(server, "ROCKSDB", self.watchdog)
 
     def prober(self) -> Side:
         """Another connection to our engine: what it does is in no transaction of a case."""
-        side = Side(self.server, "ROCKSDB", "db_probes")
+        side = Side(self.server, "ROCKSDB", self.watchdog, "db_probes")
         side.reset()
         return side
 
@@ -136,6 +168,11 @@ class Pair:
         for side in self.sides:
             side.reset()
 
+    def drop(self) -> None:
+        """No databases, and no sessions."""
+        for side in self.sides:
+            side.drop()
+
     def run(self, sql: str) -> tuple[Answer, Answer]:
         """InnoDB's answer and ours."""
         return self.theirs.run(sql), self.ours.run(sql)
@@ -143,6 +180,7 @@ class Pair:
     def close(self) -> None:
         for side in self.sides:
             side.close()
+        self.watchdog.stop()
 
 
 def _text(value: object) -> str:

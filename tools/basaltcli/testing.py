@@ -306,7 +306,7 @@ STEPS = (
          is_quick=False),
     Step("model", "Model tests", _scripts("tests/model", "run*.py"), needs_build=True,
          is_quick=False),
-    Step("differential", "Differential tests", _scripts("tests/differential", "run.py"),
+    Step("differential", "Differential tests", _scripts("tests/differential", "*.py"),
          needs_build=True, is_quick=False),
     Step("isolation", "Isolation tests", _scripts("tests/isolation", "*.py"), needs_build=True,
          is_quick=False),

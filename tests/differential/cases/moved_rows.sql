@@ -1,0 +1,21 @@
+-- A scan met the rows that its own statement had moved ahead of it, after own changes.
+SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ;
+CREATE TABLE n (a INT PRIMARY KEY, b INT);
+INSERT INTO n VALUES (1, 1), (2, 2), (3, 3);
+BEGIN;
+INSERT INTO n VALUES (0, 0);
+UPDATE n SET a = a + 10, b = b + 1 WHERE b < 5;
+SELECT * FROM n;
+ROLLBACK;
+BEGIN;
+DELETE FROM n WHERE a = 2;
+SAVEPOINT s;
+UPDATE n SET a = a + 10 LIMIT 5;
+SELECT * FROM n;
+COMMIT;
+CREATE TABLE v (name VARCHAR(600) PRIMARY KEY, b INT, KEY (b)) WITH SYSTEM VERSIONING;
+INSERT INTO v VALUES ('n1', 1), ('n2', 2), ('n3', 3);
+SET timestamp = 2000000001;
+UPDATE v SET name = CONCAT('z:', name) WHERE b < 9;
+SELECT name, b FROM v FOR SYSTEM_TIME ALL;
+CHECK TABLE v;
