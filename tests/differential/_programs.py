@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 
 import _program_tables
 import _routines
@@ -41,6 +42,8 @@ class Programs:
         self._tokens = 0
         self._count = 0
         self._transactions = 0
+        self._has_savepoints = False  # in routines
+        self._has_succeeded = True
         self._counters = Counters(self._chance)
         self._temporary = TemporaryTables(self._chance)
 
@@ -72,6 +75,7 @@ class Programs:
             statements += _routines.functions(self._chance, self._tables)
             if self._chance.random() < 0.6:
                 statements += _routines.triggers(self._chance, self._tables)
+            self._has_savepoints = any("SAVEPOINT" in each.sql for each in statements)
             statements += self._counters.tables()
         return statements
 
@@ -96,6 +100,11 @@ class Programs:
             yield from self._moment()
             yield from self._step()
             if not begin:
+                break
+            if self._has_savepoints and not self._has_succeeded:
+                # InnoDB keeps what the statement did before a savepoint in it; ours nothing.
+                end = [end[0], f"XA ROLLBACK{end[0].removeprefix('XA END')}"] if (
+                    begin[0].startswith("XA")) else ["ROLLBACK"]
                 break
             yield from self._savepoint(savepoints)
         yield from (Statement(sql) for sql in end)
@@ -153,6 +162,7 @@ class Programs:
     def _step(self) -> Iterator[Statement]:
         """A change, and what its tables hold then."""
         chance = self._chance
+        self._has_succeeded = True
         kind = chance.random()
         if kind < 0.12:
             yield from self._temporary.step(chance.choice(self._tables))
@@ -165,11 +175,17 @@ class Programs:
             self._shift, self._move_join, self._delete, self._delete_join, self._copy, self._copy,
             self._copy_onto, self._update, self._update, self._call, self._call)
         table = chance.choice(self._tables)
-        yield chance.choice(makers)(table)
+        self._has_succeeded = False
+        yield replace(chance.choice(makers)(table), accepted=self._succeeded)
+        if self._has_savepoints and not self._has_succeeded:
+            return
         for each in self._tables:
             history = " FOR SYSTEM_TIME ALL" if each.is_versioned else ""
             hint = self._hint(each)
             yield Statement(f"SELECT * FROM {each.name}{history}{'' if history else hint}")
+
+    def _succeeded(self) -> None:
+        self._has_succeeded = True
 
     def _fill(self, table: ProgramTable) -> list[Statement]:
         count = self._chance.choice((3, 8, 8, 20))
