@@ -237,5 +237,35 @@ TEST_F(TransactionFaultTest, APrepareWhoseSyncFailedIsUndecidedAndCanBeRolledBac
   EXPECT_EQ(read("k"), "w");
 }
 
+// What is among the committed entries decides which own ones replace them.
+TEST_F(TransactionFaultTest, AViewOfOwnAndCommittedEntriesHasNoneIfACommittedOneCannotBeRead) {
+  must(changed("k", "committed")->commit(kv::Durability::kSynced));
+  must(database_->flush());
+  close();
+  open();
+  auto transaction = changed("k", "own");
+  const auto same_row = [](std::string_view, std::string_view, std::string_view) { return true; };
+  const auto view_of_both = [&] {
+    kv::Iterator iterator = transaction->new_union_iterator(
+        test::kFamily, transaction->consistent_view(), {"a", "z"}, same_row);
+    iterator.seek_to_first();
+    return iterator;
+  };
+  files_->set({.operation = Operation::kRead, .part = ".sst", .count = 1});
+  {
+    const kv::Iterator iterator = view_of_both();
+    ASSERT_EQ(files_->failures(), 1);
+    EXPECT_FALSE(iterator.is_valid());
+    EXPECT_TRUE(fails_with(ErrorCode::kIoError, iterator.status()));
+  }
+  files_->heal();
+  kv::Iterator iterator = view_of_both();
+  ASSERT_TRUE(iterator.is_valid());
+  EXPECT_EQ(iterator.value(), "own");
+  iterator.next();
+  EXPECT_FALSE(iterator.is_valid());
+  EXPECT_TRUE(succeeds(iterator.status()));
+}
+
 }  // namespace
 }  // namespace basalt::txn

@@ -307,7 +307,10 @@ kv::Iterator Transaction::new_union_iterator(kv::FamilyId family, const kv::Read
                                              const SameRow& same_row) {
   kv::Database& database = manager_.database();
   auto bounds = std::make_unique<kv::IteratorBounds>(range);
+  rdb::DB& rocksdb = *database.rocksdb().GetBaseDB();
   rdb::ColumnFamilyHandle* handle = database.family_handle(family);
+  std::unique_ptr<rdb::Iterator> base(
+      rocksdb.NewIterator(kv::make_read_options(view, bounds.get()), handle));
   std::vector<UnionIterator::Entry> own;
   const std::unique_ptr<rdb::WBWIIterator> changes(own_changes().NewIterator(handle));
   for (changes->Seek(bounds->lower); changes->Valid(); changes->Next()) {
@@ -318,13 +321,13 @@ kv::Iterator Transaction::new_union_iterator(kv::FamilyId family, const kv::Read
   }
   kv::PinnedValue seen;
   for (UnionIterator::Entry& entry : own) {
-    bool exists = false;
-    const Status status = database.get(family, entry.key, view, seen, exists);
-    entry.replaces =
-        status.is_ok() && exists && same_row(entry.key, seen.view(), entry.value);
+    seen.reset();
+    const rdb::Status status = rocksdb.Get(kv::make_read_options(view, nullptr), handle,
+                                           slice_of(entry.key), &seen.slice());
+    entry.replaces = status.ok() && same_row(entry.key, seen.view(), entry.value);
+    // Which entries there are is not known without it.
+    if (!status.ok() && !status.IsNotFound()) base.reset(rdb::NewErrorIterator(status));
   }
-  std::unique_ptr<rdb::Iterator> base(database.rocksdb().GetBaseDB()->NewIterator(
-      kv::make_read_options(view, bounds.get()), handle));
   // Its entries stay, but two may have one key, so that none is found again by its key.
   return kv::Iterator(std::make_unique<UnionIterator>(std::move(base), std::move(own)),
                       std::move(bounds), kv::Iterator::Entries::kMayMove);

@@ -185,6 +185,7 @@ TEST_F(TransactionIteratorTest, AnIteratorMayOutliveItsTransaction) {
   test::put(*writer, "b", "own");
   kv::Iterator iterator = writer->new_iterator(test::kFamily, {}, {});
   iterator.seek_to_first();
+  EXPECT_TRUE(iterator.is_valid());
   must(writer->rollback());
   writer.reset();
 }

@@ -33,14 +33,19 @@ void UnionIterator::pass_replaced_backward() {
   while (base_->Valid() && is_replaced()) base_->Prev();
 }
 
+// An iterator of RocksDB's that has met an error is nowhere.
+void UnionIterator::note_failure() { has_failed_ = !base_->Valid() && !base_->status().ok(); }
+
 void UnionIterator::choose_first() {
   pass_replaced_forward();
+  note_failure();
   is_forward_ = true;
   is_own_ = has_own() && (!base_->Valid() || base_->key().compare(own_[own_position_].key) > 0);
 }
 
 void UnionIterator::choose_last() {
   pass_replaced_backward();
+  note_failure();
   is_forward_ = false;
   is_own_ = has_own() && (!base_->Valid() || base_->key().compare(own_[own_position_].key) <= 0);
 }
@@ -49,7 +54,9 @@ void UnionIterator::step_own_back() {
   own_position_ = own_position_ == 0 ? own_.size() : own_position_ - 1;
 }
 
-bool UnionIterator::Valid() const { return is_own_ ? has_own() : base_->Valid(); }
+bool UnionIterator::Valid() const {
+  return !has_failed_ && (is_own_ ? has_own() : base_->Valid());
+}
 
 void UnionIterator::SeekToFirst() {
   base_->SeekToFirst();
@@ -77,7 +84,8 @@ void UnionIterator::SeekForPrev(const rdb::Slice& target) {
   choose_last();
 }
 
-// Moves the child that is not current to its first entry after the current one.
+// Moves the child that is not current to its first entry after the current one. If it fails there,
+// Next() finds it so.
 void UnionIterator::turn_forward() {
   const std::string current = key().ToString();
   if (is_own_) {

@@ -12,7 +12,8 @@ namespace basalt::txn {
 //
 // For unique indexes: the value that a transaction gives to one row may still belong to another row
 // in its snapshot. The reader decides by the row which entry counts. An own entry of the same row
-// replaces the snapshot's.
+// replaces the snapshot's. Where the snapshot's entries cannot be read there are none, whatever is
+// among the own ones: what comes next is not known.
 class UnionIterator final : public ROCKSDB_NAMESPACE::Iterator {
  public:
   struct Entry {
@@ -47,6 +48,7 @@ class UnionIterator final : public ROCKSDB_NAMESPACE::Iterator {
   void choose_first();
   void choose_last();
   void step_own_back();
+  void note_failure();
 
   std::unique_ptr<ROCKSDB_NAMESPACE::Iterator> base_;
   const std::vector<Entry> own_;
@@ -54,6 +56,7 @@ class UnionIterator final : public ROCKSDB_NAMESPACE::Iterator {
   std::size_t own_position_;
   bool is_own_ = false;  // the current entry is an own one
   bool is_forward_ = true;
+  bool has_failed_ = false;
 };
 
 }  // namespace basalt::txn

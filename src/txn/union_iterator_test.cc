@@ -17,9 +17,11 @@ namespace rdb = ROCKSDB_NAMESPACE;
 
 class MapIterator final : public rdb::Iterator {
  public:
-  explicit MapIterator(const std::map<std::string, std::string>& entries)
-      : entries_(entries), position_(entries_.end()) {}
-  bool Valid() const override { return position_ != entries_.end(); }
+  // With `unreadable`, every move that comes to that key fails.
+  explicit MapIterator(const std::map<std::string, std::string>& entries,
+                       std::string unreadable = "")
+      : entries_(entries), unreadable_(std::move(unreadable)), position_(entries_.end()) {}
+  bool Valid() const override { return position_ != entries_.end() && !has_failed(); }
   void SeekToFirst() override { position_ = entries_.begin(); }
   void SeekToLast() override {
     position_ = entries_.end();
@@ -40,10 +42,15 @@ class MapIterator final : public rdb::Iterator {
   }
   rdb::Slice key() const override { return position_->first; }
   rdb::Slice value() const override { return position_->second; }
-  rdb::Status status() const override { return rdb::Status::OK(); }
+  rdb::Status status() const override {
+    return has_failed() ? rdb::Status::IOError() : rdb::Status::OK();
+  }
 
  private:
+  bool has_failed() const { return position_ != entries_.end() && position_->first == unreadable_; }
+
   const std::map<std::string, std::string> entries_;
+  const std::string unreadable_;
   std::map<std::string, std::string>::const_iterator position_;
 };
 
@@ -125,6 +132,36 @@ TEST(UnionIterator, SeeksFindTheFirstAtOrAfterAndTheLastAtOrBefore) {
       EXPECT_EQ(iterator.value().ToString(), at_or_before->second);
     }
   }
+}
+
+TEST(UnionIterator, WhereTheBaseCannotBeReadThereIsNoEntryAndTheErrorIsKept) {
+  const std::map<std::string, std::string> base{{"b", "base"}, {"d", "base"}, {"f", "base"}};
+  const std::vector<UnionIterator::Entry> own{
+      {"a", "own", false}, {"c", "own", false}, {"e", "own", false}, {"g", "own", false}};
+  const auto make = [&] {
+    return UnionIterator(std::make_unique<MapIterator>(base, "d"), own);
+  };
+  UnionIterator forward = make();
+  std::string seen;
+  for (forward.SeekToFirst(); forward.Valid(); forward.Next()) seen += forward.key().ToString();
+  EXPECT_EQ(seen, "ab") << "of what lies behind, c comes only if d does not fail";
+  EXPECT_TRUE(forward.status().IsIOError());
+
+  UnionIterator backward = make();
+  seen.clear();
+  for (backward.SeekToLast(); backward.Valid(); backward.Prev()) seen += backward.key().ToString();
+  EXPECT_EQ(seen, "gf");
+  EXPECT_TRUE(backward.status().IsIOError());
+
+  UnionIterator sought = make();
+  sought.Seek("c");
+  EXPECT_FALSE(sought.Valid());
+  EXPECT_TRUE(sought.status().IsIOError());
+  sought.Seek("e");
+  EXPECT_TRUE(sought.Valid());
+  sought.Prev();
+  EXPECT_FALSE(sought.Valid()) << "d is the next one backward";
+  EXPECT_TRUE(sought.status().IsIOError());
 }
 
 }  // namespace
