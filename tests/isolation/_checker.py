@@ -10,7 +10,10 @@ This gives a graph of dependencies between transactions:
     rt  one had been acknowledged before the other began (real time)
 
 A cycle is an anomaly, and its edges tell which. Adya's names: G0 (ww alone), G1c (ww and wr),
-G-single (one rw), G2-item and G2 (several; G2 if a range was read). Apart from cycles there are:
+G-single (one rw), G-nonadjacent (several, never one behind the other), G2-item and G2 (several; G2
+if a range was read). What was read from one snapshot is a point in the order of commits: a cycle of
+which all rw begin in such points is "snapshot skew", as is a long fork: one sees this and not that,
+the other that and not this. Apart from cycles there are:
 what was read and must not have been (G1a, G1b, stale, fuzzy), what is missing in the end, and
 changes of what another had locked.
 """
@@ -19,7 +22,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from _graph import Graph
@@ -29,10 +32,10 @@ from _history import Append, Fate, History, Key, Read, Transaction, Value, descr
 Node = int | tuple[str, int, int]
 
 _AT_ALL_LEVELS = frozenset((
-    "G0", "G1a", "G1b", "G1c", "order", "duplicate", "lost write", "half", "vanished", "internal",
-    "stale read", "locked change", "snapshot skew"))
+    "G0", "G1a", "G1b", "G1c", "dirty read", "order", "duplicate", "lost write", "half", "vanished",
+    "internal", "stale read", "locked change", "snapshot skew"))
 _AT_REPEATABLE_READ = _AT_ALL_LEVELS | {"fuzzy read"}
-_AT_SNAPSHOT_ISOLATION = _AT_REPEATABLE_READ | {"lost update", "G-single"}
+_AT_SNAPSHOT_ISOLATION = _AT_REPEATABLE_READ | {"lost update", "G-single", "G-nonadjacent"}
 # What must not happen at a level.
 FORBIDDEN = {
     "RU": _AT_ALL_LEVELS, "RC": _AT_ALL_LEVELS, "RR": _AT_REPEATABLE_READ,
@@ -138,16 +141,20 @@ class _Checker:
             for key, values in read.found.items():
                 others = [value for value in values if value not in self._writer
                           or self._writer[value][0] is not transaction]
-                self._check_uncommitted(transaction, key, others)
+                self._check_uncommitted(transaction, read, key, others)
                 self._check_intermediate(transaction, read, key, others)
                 if not is_set(key):
                     self._check_order(transaction, key, values, others)
 
-    def _check_uncommitted(self, reader: Transaction, key: Key, others: Sequence[Value]) -> None:
+    def _check_uncommitted(self, reader: Transaction, read: Read, key: Key,
+                           others: Sequence[Value]) -> None:
         for value in others:
-            if self._is_good(value):
-                continue
             writer = self._writer[value][0] if value in self._writer else None
+            if writer is not None and self._is_good(value):
+                if read.ended < writer.held_until:
+                    self._add("dirty read", f"{reader} read {value} of {key} before its commit "
+                              "was asked for", reader, writer)
+                continue
             text = f"{reader} read {value} of {key}, which was never committed"
             if writer is None:
                 self._add("G1a", text + ", nor written", reader)
@@ -313,6 +320,7 @@ class _Checker:
 
     def _report_anti_dependencies(self, graph: Graph[Node]) -> None:
         reported: set[Node] = set()
+        skewed: set[Node] = set()
         for anti in _ANTI:
             for start, end in list(graph.edges(anti)):
                 path = self._path_back(graph, start, end)
@@ -320,9 +328,60 @@ class _Checker:
                     kind = "G-single" if isinstance(start, int) else "snapshot skew"
                     self._report(graph, kind, [start, *path], _WRITE_READ, anti)
                     reported.update(path)
+                    skewed.update(path if kind == "snapshot skew" else ())
+        reported |= self._report_snapshots(graph, skewed)
+        self._report_nonadjacent(graph, reported)
         for component in graph.components(_ALL):
             if reported.isdisjoint(component):
                 self._report_several(graph, component)
+
+    def _report_snapshots(self, graph: Graph[Node], skewed: Collection[Node]) -> set[Node]:
+        """Cycles with several anti-dependencies, all of which begin in snapshots.
+
+        Returns what is in them; `skewed` is what is in a cycle with a single one.
+        """
+        found: set[Node] = set()
+        points: Graph[Node] = Graph()
+        for kind in _ALL:
+            for start, end in graph.edges(kind):
+                if kind in _WRITE_READ or not isinstance(start, int):
+                    points.add(start, end, kind, graph.why(start, end, kind))
+        for component in points.components(_ALL):
+            members = set(component)
+            step = next(((start, end, kind) for kind in _ANTI for start, end in points.edges(kind)
+                         if start in members and end in members), None)
+            # Without one it is G0 or G1c.
+            if step is None or not members.isdisjoint(skewed):
+                continue
+            start, end, anti = step
+            path = points.path(end, start, _ALL, members.__contains__)
+            if path is not None:
+                self._report(points, "snapshot skew", [start, *path], _ALL, anti)
+                found |= members
+        return found
+
+    def _report_nonadjacent(self, graph: Graph[Node], reported: set[Node]) -> None:
+        """Cycles of transactions with several anti-dependencies, none of them behind another."""
+        # A node is a transaction, and whether an anti-dependency has led to it.
+        walks: Graph[tuple[Node, bool]] = Graph()
+        for kind in _ALL:
+            for start, end in graph.edges(kind):
+                if isinstance(start, int) and isinstance(end, int):
+                    walks.add((start, False), (end, kind in _ANTI), kind, "")
+                    if kind in _WRITE_READ:
+                        walks.add((start, True), (end, False), kind, "")
+        for component in walks.components(_ALL):
+            members = set(component)
+            step = next(((start, end, kind) for kind in _ANTI for start, end in walks.edges(kind)
+                         if start in members and end in members), None)
+            if step is None or not reported.isdisjoint(node for node, _ in members):
+                continue
+            start, end, anti = step
+            path = walks.path(end, start, _ALL, members.__contains__)
+            if path is not None:
+                cycle = [start[0], *(node for node, _ in path)]
+                self._report(graph, "G-nonadjacent", cycle, _ALL, anti)
+                reported.update(cycle)
 
     def _path_back(self, graph: Graph[Node], start: Node, end: Node) -> list[Node] | None:
         """A path from the end to the start of an anti-dependency, without another."""
@@ -377,8 +436,7 @@ class _Checker:
                 for read in transaction.reads:
                     self._add_read_edges(graph, transaction.number, read, set())
             self._add_snapshots(graph, transaction)
-        if self._level == "SER":
-            self._add_time_edges(graph)
+        self._add_time_edges(graph)
         return graph
 
     def _add_write_edges(self, graph: Graph[Node], key: Key, values: Sequence[Value]) -> None:

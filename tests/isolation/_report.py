@@ -57,6 +57,7 @@ _MEANINGS = {
     "G1a": "something was read that was never committed, or undone to a savepoint",
     "G1b": "a part of what a transaction did to one object was read",
     "G1c": "a cycle of changes and of reads of what the other did",
+    "dirty read": "what another had not yet asked to commit was read, and committed later",
     "order": "changes were read in another order than they have in the end",
     "duplicate": "a value is there twice",
     "lost write": "an acknowledged commit is not there after a kill, or has been overwritten",
@@ -65,12 +66,13 @@ _MEANINGS = {
     "internal": "an own change was not read, or another's behind it",
     "stale read": "what was acknowledged before a snapshot began was not in it",
     "locked change": "a row, or a range with gap locks, was changed while another had it locked",
-    "snapshot skew": "one snapshot (of a statement at RU and RC, else of a transaction) had a "
-                     "later change and not an earlier one",
+    "snapshot skew": "snapshots (of a statement at RU and RC, else of a transaction) had a later "
+                     "change and not an earlier one, or saw two changes in two orders: long fork",
     "fuzzy read": "a row or a range read twice from one snapshot, or twice with locks, differed",
     "lost update": "two read the same version and both changed it",
     "G-single": "a cycle with one read of something older: read skew",
-    "G2-item": "a cycle with several such reads: write skew; at SER also against real time",
+    "G-nonadjacent": "a cycle with several such reads, never one behind the other",
+    "G2-item": "a cycle with several such reads: write skew",
     "G2": "the same with reads of ranges",
 }
 _QUESTIONS = """

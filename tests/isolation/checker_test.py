@@ -251,6 +251,126 @@ class Cycles(unittest.TestCase):
         self.assertLessEqual({"G-single", "stale read"}, maker.forbidden(L1=(11,), L2=(21,)))
 
 
+class NamedAnomalies(unittest.TestCase):
+    """A smallest history of each anomaly that the checker Elle has a name for.
+
+    "process": a client's own transactions are out of order; "realtime": those of several clients,
+    of which one was acknowledged before the other began.
+    """
+
+    def assert_kind(self, kind: str, maker: Maker, **final: tuple[int, ...]) -> None:
+        self.assertIn(kind, maker.forbidden(**final))
+
+    def test_g0_process_and_realtime(self) -> None:
+        for level in FORBIDDEN:
+            maker = Maker(level).add(1, "L1", 11).commit(1).add(2, "L1", 21).commit(2)
+            self.assert_kind("G0", maker, L1=(21, 11))
+
+    def test_g1c_process_and_realtime(self) -> None:
+        for level in FORBIDDEN:
+            maker = Maker(level).read(1, L1=(21,)).commit(1).add(2, "L1", 21).commit(2)
+            self.assert_kind("G1c", maker, L1=(21,))
+
+    def test_g1a_and_dirty_update(self) -> None:
+        maker = Maker("RC").add(1, "L1", 11).add(2, "L1", 21).abort(1).commit(2)
+        self.assert_kind("G1a", maker, L1=(11, 21))
+
+    def test_dirty_read_of_what_is_committed_later(self) -> None:
+        maker = Maker("RC").add(1, "L1", 11).read(2, L1=(11,)).commit(2, 1)
+        self.assertEqual({"dirty read"}, maker.forbidden(L1=(11,)))
+
+    def test_g_single_process_and_realtime(self) -> None:
+        maker = Maker("SI").add(1, "L1", 11).commit(1).read(2, L1=()).add(2, "L2", 21).commit(2)
+        self.assert_kind("stale read", maker, L1=(11,), L2=(21,))
+        self.assert_kind("G-single", maker, L1=(11,), L2=(21,))
+
+    def test_g_single_through_real_time_and_a_commit_of_unknown_outcome(self) -> None:
+        maker = Maker("RC").add(1, "L1", 11).add(1, "L2", 12).commit(1, fate=Fate.UNKNOWN)
+        maker.read(2, L2=(12,)).commit(2).add(3, "L3", 31).commit(3)
+        maker.read(4, L1=(), L3=(31,)).commit(4)
+        self.assert_kind("snapshot skew", maker, L1=(11,), L2=(12,), L3=(31,))
+
+    def test_g_nonadjacent(self) -> None:
+        for level, expected in (("RR", set()), ("SI", {"G-nonadjacent"}),
+                                ("SER", {"G-nonadjacent"})):
+            maker = Maker(level).read(1, L1=()).read(2, L9=()).read(3, L2=()).read(4, L9=())
+            maker.add(2, "L1", 21).add(2, "L3", 22).commit(2).add(3, "L3", 31)
+            maker.add(4, "L2", 41).add(4, "L4", 42).commit(4).add(1, "L4", 11).commit(1, 3)
+            final = {"L1": (21,), "L2": (41,), "L3": (22, 31), "L4": (42, 11)}
+            self.assertEqual(expected, maker.forbidden(**final), level)
+
+    def test_g_nonadjacent_realtime(self) -> None:
+        maker = Maker("SI").read(1, L1=()).read(4, L9=()).add(2, "L1", 21).commit(2)
+        maker.read(3, L2=()).add(3, "L5", 31)
+        maker.add(4, "L2", 41).add(4, "L4", 42).commit(4).add(1, "L4", 11)
+        self.assertEqual({"G-nonadjacent"}, maker.commit(1, 3).forbidden(
+            L1=(21,), L2=(41,), L4=(42, 11), L5=(31,)))
+
+    def test_long_fork(self) -> None:
+        for level in FORBIDDEN:
+            maker = Maker(level).add(1, "L1", 11).add(2, "L2", 21)
+            for number in (3, 4):
+                maker.commit(number - 2)
+                maker.read(number, **({"L1": (11,), "L2": ()} if number == 3
+                                      else {"L1": (), "L2": (21,)}))
+            self.assert_kind("snapshot skew", maker.commit(3, 4), L1=(11,), L2=(21,))
+
+    def test_long_fork_of_commits_that_were_not_acknowledged(self) -> None:
+        for level in FORBIDDEN:
+            maker = Maker(level).read(9, L9=()).add(1, "L1", 11).add(2, "L2", 21)
+            for number in (1, 2):
+                maker.commit(number)
+            acknowledged = maker.history().transactions
+            for transaction in acknowledged[1:]:
+                transaction.ended += 100.0
+            maker.read(3, L1=(11,), L2=()).read(4, L1=(), L2=(21,)).abort(3).abort(4)
+            self.assertEqual({"snapshot skew"}, maker.forbidden(L1=(11,), L2=(21,)), level)
+
+    def test_long_fork_of_sets(self) -> None:
+        maker = Maker("RC").add(1, "S1", 11).add(2, "S1", 21).read(5, S1=()).commit(1, 2)
+        for transaction in maker.history().transactions:
+            transaction.ended += 100.0
+        maker.read(3, S1=(11,)).read(4, S1=(21,)).commit(3, 4)
+        self.assertEqual({"snapshot skew"}, maker.forbidden(S1=(11, 21)))
+
+    def test_two_snapshots_of_one_transaction_may_follow_each_other(self) -> None:
+        maker = Maker("RC").read(1, L1=(), L2=()).add(2, "L1", 21).commit(2)
+        maker.read(1, L1=(21,), L2=()).add(3, "L2", 31).commit(3).read(1, L1=(21,), L2=(31,))
+        self.assertEqual(set(), maker.commit(1).forbidden(L1=(21,), L2=(31,)))
+
+    def test_g2_item_realtime(self) -> None:
+        maker = Maker().read(1, L1=()).add(2, "L1", 21).commit(2)
+        maker.read(3, L2=()).commit(3).add(1, "L2", 11).commit(1)
+        self.assert_kind("G2-item", maker, L1=(21,), L2=(11,))
+
+    def test_g2_process(self) -> None:
+        maker = Maker().read(1, S1=()).add(2, "S1", 21).commit(2)
+        maker.read(3, S2=()).commit(3).add(1, "S2", 11).commit(1)
+        self.assert_kind("G2", maker, S1=(21,), S2=(11,))
+
+    def test_gsia_reads_what_commits_after_its_begin(self) -> None:
+        maker = Maker("SI").read(2, L2=()).add(1, "L1", 11).add(1, "L2", 12).commit(1)
+        maker.read(2, L1=(11,)).add(2, "L3", 21).commit(2)
+        self.assert_kind("G-single", maker, L1=(11,), L2=(12,), L3=(21,))
+
+    def test_gsib_misses_what_was_committed_before_its_begin(self) -> None:
+        maker = Maker("SI").add(1, "L1", 11).commit(1).read(2, L1=()).commit(2)
+        self.assert_kind("stale read", maker, L1=(11,))
+
+    def test_incompatible_order(self) -> None:
+        maker = Maker("RC").add(1, "L1", 11).add(2, "L1", 21).commit(1, 2)
+        maker.read(3, L1=(11, 21)).read(4, L1=(21, 11)).commit(3, 4)
+        self.assert_kind("order", maker, L1=(11, 21))
+
+    def test_a_later_comment_without_the_earlier_one(self) -> None:
+        for level in FORBIDDEN:
+            maker = Maker(level).read(9, L9=())
+            maker.add(1, "S1", 11).commit(1).add(2, "S1", 21).commit(2)
+            maker.read(9, S1=(21,)).commit(9)
+            self.assertIn("snapshot skew" if level != "SER" else "G-single",
+                          maker.kinds(S1=(11, 21)), level)
+
+
 class Planted(unittest.TestCase):
     """Anomalies that are planted into long, good histories."""
 
