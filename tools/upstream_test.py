@@ -67,6 +67,18 @@ class Rewriting(TemporaryFolder):
         self.assertEqual(self.rewriter.text(b"--loose-innodb-lock-wait-timeout=1"),
                          b"--loose-rocksdb-lock-wait-timeout=1")
 
+    def test_options_of_a_suite_for_our_name_are_loose(self) -> None:
+        rewriter = Rewriter([], is_for_our_name=True)
+        for text, expected in (
+                (b"--rocksdb_write_policy=x", b"--loose-rocksdb_write_policy=x"),
+                (b"--skip-rocksdb-debug", b"--loose-skip-rocksdb-debug"),
+                (b"--loose-enable-rocksdb_ddl", b"--loose-enable-rocksdb_ddl"),
+                (b"SET rocksdb_max_row_locks=1", b"SET rocksdb_max_row_locks=1"),
+                (b"ENGINE=InnoDB ENGINE=MyISAM", b"ENGINE=InnoDB ENGINE=MyISAM")):
+            with self.subTest(text=text):
+                self.assertEqual(rewriter.text(text), expected)
+        self.assertEqual(self.rewriter.text(b"--rocksdb_x"), b"--rocksdb_x")
+
     def test_combinations_of_other_engines_go(self) -> None:
         text = ("[innodb]\ninnodb\ndefault-storage-engine=innodb\n\n"
                 "[myisam]\nskip-innodb\ndefault-storage-engine=myisam\n[range]\n")
@@ -76,7 +88,8 @@ class Rewriting(TemporaryFolder):
     def test_a_copied_suite_has_the_results_of_our_combination(self) -> None:
         source = self.folder / "source"
         for name, text in (("t/alter.test", "engine=innodb"), ("r/alter,innodb.rdiff", "x"),
-                           ("t/big_myisam.test", "x"), ("inc/a.inc", "eval engine=InnoDB"),
+                           ("t/big_myisam.test", "x"), ("r/big_myisam.result", "x"),
+                           ("r/big_myisam,innodb.rdiff", "x"), ("inc/a.inc", "eval engine=InnoDB"),
                            ("t/two.test", "innodb myisam"), ("r/two,innodb.result", "myisam")):
             (source / name).parent.mkdir(parents=True, exist_ok=True)
             (source / name).write_text(text)
@@ -111,7 +124,8 @@ class Proof(TemporaryFolder):
         lines = [{**line, "rejected": ""} for line in lines]
         path = self.folder / "observations"
         path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-        runner.demand_proof(run, runner.read_observations(path, [Suite("period")]))
+        observed = runner.read_observations(path, [Suite("period")])
+        runner.demand_proof(run, observed, ["period"])
         self.assertEqual(run.outcomes["period"],
                          {"a": Outcome.PASSED, "b": Outcome.NOT_OURS,
                           "c": Outcome.FAILED, "d": Outcome.NOT_OURS})
@@ -119,8 +133,13 @@ class Proof(TemporaryFolder):
     def test_without_observations_nothing_is_proven(self) -> None:
         run = runner.Run({"period": {"a": Outcome.PASSED}})
         none = runner.read_observations(self.folder / "none", [Suite("period")])
-        runner.demand_proof(run, none)
+        runner.demand_proof(run, none, ["period"])
         self.assertEqual(run.outcomes["period"], {"a": Outcome.NOT_OURS})
+
+    def test_a_suite_that_asks_for_variables_needs_none(self) -> None:
+        run = runner.Run({"rocksdb_sys_vars": {"a": Outcome.PASSED}})
+        runner.demand_proof(run, [], [])
+        self.assertEqual(run.outcomes["rocksdb_sys_vars"], {"a": Outcome.PASSED})
 
 
 class Transcripts(TemporaryFolder):

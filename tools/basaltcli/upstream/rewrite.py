@@ -18,12 +18,15 @@ ENGINE = "ROCKSDB"
 COMBINATION = "rocksdb"
 
 _TEXT = {".test", ".inc", ".result", ".rdiff", ".opt", ".cnf", ".combinations", ".sql"}
+_OF_A_CASE = {".test", ".result", ".rdiff"}
 # Settings of InnoDB that have a counterpart here.
 _SETTINGS = re.compile(
     rb"innodb(?=([-_])(?:lock\1wait\1timeout|deadlock\1detect|snapshot\1isolation)\b)",
     re.IGNORECASE)
 # A name that the server makes of an engine's.
 _POSITION_TABLE = re.compile(rb"(gtid_slave_pos_)(innodb)\b", re.IGNORECASE)
+# An option of ours, which may be one that we do not have (yet).
+_OUR_OPTION = re.compile(rb"--(?=(?:(?:skip|enable|disable)[-_])?rocksdb[-_])", re.IGNORECASE)
 _COMBINATION_VARIABLE = re.compile(rb"\$MTR_COMBINATION_INNODB\b")
 
 
@@ -32,9 +35,14 @@ def _named_after_us(match: re.Match[bytes]) -> bytes:
 
 
 class Rewriter:
-    """Puts our engine in the place of `engines` (InnoDB, MyISAM)."""
+    """Puts our engine in the place of `engines` (InnoDB, MyISAM).
 
-    def __init__(self, engines: Iterable[str]) -> None:
+    In suites that are made for an engine of our name, options may be of variables that we do not
+    have: a server that gets one starts and warns.
+    """
+
+    def __init__(self, engines: Iterable[str], is_for_our_name: bool = False) -> None:
+        self._is_for_our_name = is_for_our_name
         names = "|".join(map(re.escape, engines)) or "(?!)"
         # Parts of longer names are left: have_innodb.inc, innodb_page_size, suite/innodb, --innodb.
         self._name = re.compile(rf"(?<![\w/.$@-])(?:{names})(?![\w/-]|\.\w)".encode(),
@@ -45,6 +53,8 @@ class Rewriter:
         text = _SETTINGS.sub(b"rocksdb", text)
         text = _COMBINATION_VARIABLE.sub(b"$MTR_COMBINATION_" + COMBINATION.upper().encode(), text)
         text = _POSITION_TABLE.sub(_named_after_us, text)
+        if self._is_for_our_name:
+            text = _OUR_OPTION.sub(b"--loose-", text)
         return self._name.sub(ENGINE.encode(), text)
 
     def combinations(self, text: str) -> str:
@@ -71,7 +81,8 @@ class Rewriter:
 
     def copy(self, source: Path, target: Path, leave_out: Sequence[str] = (),
              only: Mapping[str, Sequence[str]] | None = None) -> None:
-        """Copies a suite; `leave_out` are patterns of the names of cases (*_myisam).
+        """Copies a suite; `leave_out` are patterns of the names of cases (*_myisam), which come
+        with neither their tests nor their results.
 
         `only` has the files that want two engines, by their names without endings: there ours takes
         the place of those given alone.
@@ -80,11 +91,11 @@ class Rewriter:
         for path in sorted(source.rglob("*")):
             if path.is_dir():
                 continue
-            if path.suffix == ".test" and any(fnmatch(path.stem, name) for name in leave_out):
+            name = path.name.partition(".")[0].partition(",")[0]
+            if path.suffix in _OF_A_CASE and any(fnmatch(name, each) for each in leave_out):
                 continue
             copied = target / path.relative_to(source).with_name(self.file_name(path.name))
             copied.parent.mkdir(parents=True, exist_ok=True)
-            name = path.name.partition(".")[0].partition(",")[0]
             special.get(name, self)._copy_file(path, copied)
 
     def _copy_file(self, source: Path, target: Path) -> None:

@@ -154,7 +154,7 @@ def execute(release: ServerRelease, flavour: str, chosen: Sequence[Suite],
         mtr.stream_driver(command, consume, test_dir, env, place / "driver.log")
     transcript.end()
     observed = read_observations(observations, chosen)
-    demand_proof(transcript.run, observed)
+    demand_proof(transcript.run, observed, [suite.name for suite in chosen if suite.proof])
     for observation in observed:
         if observation.rejected is not None:
             target = details / observation.suite / f"{observation.case}.reject"
@@ -217,10 +217,11 @@ def read_observations(path: Path, chosen: Sequence[Suite]) -> list[Observation]:
     return observed
 
 
-def demand_proof(run: Run, observed: Sequence[Observation]) -> None:
-    """A case that passed without a table in our engine has said nothing about it."""
+def demand_proof(run: Run, observed: Sequence[Observation], of_suites: Collection[str]) -> None:
+    """A case of these suites that passed without a table in our engine has said nothing of it."""
     proven = {(seen.suite, seen.case) for seen in observed if seen.made_tables}
-    for suite, outcomes in run.outcomes.items():
+    for suite in of_suites:
+        outcomes = run.outcomes[suite]
         for case, outcome in outcomes.items():
             if outcome is Outcome.PASSED and (suite, case) not in proven:
                 outcomes[case] = Outcome.NOT_OURS

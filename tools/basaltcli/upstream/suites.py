@@ -18,8 +18,12 @@ FOLDER = layout.ROOT / "tests" / "upstream"
 _OVERLAY = "basalt"
 # What the suites source of others.
 _SOURCED = ("suite/rpl/t", "suite/rpl/include", "suite/binlog/include", "main/backup_log.inc")
+# The view of suites that are made for an engine of our name and its variables.
+_OUR_NAMES = "rocksdb"
 # Views, and the engines in whose place ours is put in what the suites of a view source.
-_VIEWS = {"": ("InnoDB", "MyISAM"), "transactions": ("InnoDB",)}
+_VIEWS = {"": ("InnoDB", "MyISAM"), "transactions": ("InnoDB",), _OUR_NAMES: ()}
+# Of a suite for our name: what finds MyRocks' programs, and its combinations of two write policies.
+_MYROCKS_OWN = ("suite.pm", "combinations")
 # What the driver says of a case that does not belong to the choice.
 NOT_CHOSEN = "not chosen"
 # Sources of the driver itself, and of the checks between the cases.
@@ -41,6 +45,12 @@ class Suite:
     only: Mapping[str, Sequence[str]] = field(default_factory=dict)
     quick: tuple[str, ...] = ()
     combinations: bool = False
+    proof: bool = True
+
+    @property
+    def rewriter(self) -> Rewriter:
+        """Puts our engine in the place of what the suite was made for."""
+        return Rewriter(self.replaces, is_for_our_name=self.view == _OUR_NAMES)
 
     @property
     def path(self) -> str:
@@ -88,11 +98,13 @@ def make_view(release: ServerRelease, flavour: str, view: str) -> Path:
         target = test_dir / suite.path
         for parent in reversed(target.relative_to(test_dir).parents):
             _expand(test_dir / parent)
-        if target.is_symlink():
-            target.unlink()
+        if target.is_symlink() or not target.exists():
+            target.unlink(missing_ok=True)
             left_out = () if suite.chosen else suite.leave_out
-            Rewriter(suite.replaces).copy(original / suite.path, target, left_out,
-                                          suite.only)
+            suite.rewriter.copy(original / suite.path, target, left_out, suite.only)
+        if suite.view == _OUR_NAMES:
+            for name in _MYROCKS_OWN:
+                (target / name).unlink(missing_ok=True)
         _disable_others(suite, target)
         if suite.overlay:
             shutil.copytree(FOLDER / suite.name, overlay_folder(test_dir, suite),
