@@ -219,6 +219,7 @@ class ha_rocksdb final : public handler {
   int finish_range_read(Status status, bool found);
   const codec::ColumnSet& wanted_columns();
   bool reads_prefixed_part(uint index) const;
+  bool reads_primary_key() const;
   void open_cursor(std::size_t index_number, const table::ReadSettings& settings,
                    bool may_skip_row);
   void mark_indexed_virtual_columns();

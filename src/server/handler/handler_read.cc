@@ -277,9 +277,22 @@ int ha_rocksdb::rnd_pos(uchar* record, uchar* position) noexcept {
   return finish_read(std::move(status), found, record, HA_ERR_KEY_NOT_FOUND);
 }
 
+// Whether the columns of the primary key are among those that rows are unpacked with. The server
+// asks for them where it is going to ask for positions, but not before it opens the scans that it
+// merges (index_merge).
+bool ha_rocksdb::reads_primary_key() const {
+  const KEY& key = table->key_info[table->s->primary_key];
+  for (uint i = 0; i < key.user_defined_key_parts; ++i) {
+    if (!wanted_.test(key.key_part[i].fieldnr - 1)) return false;
+  }
+  return true;
+}
+
 void ha_rocksdb::position(const uchar* record) noexcept {
-  // An entry has the key's bytes, but not always the columns that they were made of.
-  if (opened().has_hidden_key() || checks_filter_ || cursor_->reads_entries_only()) {
+  // An entry has the key's bytes, but not always the columns that they were made of; nor has a
+  // record whose key nobody wanted.
+  if (opened().has_hidden_key() || checks_filter_ || cursor_->reads_entries_only() ||
+      (cursor_->is_open() && !reads_primary_key())) {
     write_position(cursor_->primary_key(), ref);
     return;
   }
