@@ -8,7 +8,9 @@
 #include <rocksdb/utilities/transaction_db.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <limits>
 #include <thread>
 
@@ -34,6 +36,8 @@
 namespace basalt::kv {
 namespace {
 
+// How often a compaction that somebody waits for looks whether it is to end.
+constexpr std::chrono::milliseconds kInterruptionInterval{100};
 constexpr std::string_view kSystemFamilyName = "__system__";
 
 // Of all data blocks of some files.
@@ -432,16 +436,32 @@ Status Database::flush() {
   return status;
 }
 
-Status Database::compact(FamilyId family, const KeyRange& range) {
+Status Database::compact(FamilyId family, const KeyRange& range,
+                         const std::function<bool()>& is_interrupted) {
   BASALT_TRY(health_->check_not_read_only());
   release_idle();
   rdb::CompactRangeOptions options;
   options.bottommost_level_compaction = rdb::BottommostLevelCompaction::kForceOptimized;
   const rdb::Slice lower = slice_of(range.lower);
   const rdb::Slice upper = slice_of(range.upper);
-  return from_rocksdb(db_->CompactRange(options, family_handle(family),
-                                        range.lower.empty() ? nullptr : &lower,
-                                        range.upper.empty() ? nullptr : &upper));
+  std::atomic<bool> is_canceled = false;
+  std::jthread watcher;
+  if (is_interrupted) {
+    options.canceled = &is_canceled;
+    watcher = std::jthread([&](const std::stop_token& stop) {
+      std::mutex mutex;
+      std::condition_variable_any stopped;
+      std::unique_lock guard(mutex);
+      while (!stop.stop_requested() && !is_canceled) {
+        is_canceled = is_interrupted();
+        stopped.wait_for(guard, stop, kInterruptionInterval, [] { return false; });
+      }
+    });
+  }
+  const rdb::Status status = db_->CompactRange(options, family_handle(family),
+                                               range.lower.empty() ? nullptr : &lower,
+                                               range.upper.empty() ? nullptr : &upper);
+  return is_canceled && !status.ok() ? Status::of(ErrorCode::kInterrupted) : from_rocksdb(status);
 }
 
 Status Database::reclaim(FamilyId family, const KeyRange& range) {

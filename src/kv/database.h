@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -211,8 +212,11 @@ class Database {
   std::uint64_t log_sync_count() const { return log_sync_.count(); }
   // Writes memtables to files.
   Status flush();
-  // Rewrites a range so that it holds no obsolete versions. Slow; for OPTIMIZE and tests.
-  Status compact(FamilyId family, const KeyRange& range);
+  // Rewrites a range so that it holds no obsolete versions. Slow; for OPTIMIZE and tests. If
+  // `is_interrupted`, which another thread asks ten times a second, says so, it ends with
+  // kInterrupted: what is rewritten stays so.
+  Status compact(FamilyId family, const KeyRange& range,
+                 const std::function<bool()>& is_interrupted = nullptr);
   // Gives the space of a range back that nobody reads or writes any more, now or later: whole files
   // at once, the rest as compaction comes by. Until then reads may still find what was there, as
   // no read looks for ranges that were reclaimed.

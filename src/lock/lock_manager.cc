@@ -20,6 +20,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// How often a thread that waits asks whether somebody is left for whom it waits.
+constexpr std::chrono::seconds kAbandonmentInterval{1};
 // Keeps deadlines inside the clock's range; nobody waits that long.
 constexpr std::int64_t kLongestWaitMs = std::int64_t{1000} * 60 * 60 * 24 * 365;
 
@@ -125,6 +127,10 @@ Status LockManager::lock_once(LockOwner& owner, std::string_view key, LockMode m
   return Status::ok();
 }
 
+bool LockManager::is_abandoned(LockOwner& owner) const {
+  return observer_ != nullptr && observer_->is_abandoned(owner);
+}
+
 // What happened is decided by the slot's state under the latch, whatever woke the thread: a lock
 // granted at the moment of a timeout or an interrupt is held, and everything else is out of the
 // queue. `deadline` is set by the first of several waits.
@@ -137,10 +143,17 @@ Status LockManager::wait(LockOwner& owner, Slot& slot, const WaitPolicy& policy,
   waiting_count_.fetch_add(1, std::memory_order_relaxed);
   std::vector<const LockOwner*> reported;
   WaitSignal::Wake wake;
-  do {
+  while (true) {
     report_blockers(slot, reported);
-    wake = owner.signal_.wait_until(deadline);
-  } while (wake == WaitSignal::Wake::kQueueChanged);
+    const Deadline now = std::chrono::steady_clock::now();
+    wake = owner.signal_.wait_until(std::min(deadline, now + kAbandonmentInterval));
+    if (wake == WaitSignal::Wake::kQueueChanged) continue;
+    if (wake != WaitSignal::Wake::kTimeout || std::chrono::steady_clock::now() >= deadline) break;
+    if (is_abandoned(owner)) {
+      wake = WaitSignal::Wake::kInterrupted;
+      break;
+    }
+  }
   const bool is_victim = graph_->end_wait(owner);
   waiting_count_.fetch_sub(1, std::memory_order_relaxed);
   bool is_granted = false;

@@ -66,6 +66,10 @@ class WaitObserver {
   // manager it may call interrupt() and clear_interrupt() only.
   virtual void waits_for(LockOwner& waiter, LockOwner& holder) = 0;
 
+  // Asked once a second while the thread waits: whether nobody is left for whom it waits, so that
+  // the wait ends as by interrupt(). No latch is held.
+  virtual bool is_abandoned(LockOwner&) { return false; }
+
   // Of two members of a deadlock: above 0 if the first should rather be the victim, below 0 if the
   // second, 0 if their weights may decide. Comes from any thread, with the wait graph's mutex held.
   virtual int prefers_victim(LockOwner&, LockOwner&) { return 0; }
@@ -157,6 +161,7 @@ class LockManager {
   using Deadline = std::chrono::steady_clock::time_point;
   enum class Attempt : std::uint8_t { kHeld, kNew, kRangeBlocks };
 
+  bool is_abandoned(LockOwner& owner) const;
   Status wait(LockOwner& owner, Slot& slot, const WaitPolicy& policy, Deadline& deadline);
   Status wait_for_ranges(LockOwner& owner, std::string_view key, SlotKind kind, LockMode mode,
                          const WaitPolicy& policy, Deadline& deadline);

@@ -182,5 +182,27 @@ TEST_F(LockObserverTest, AUserIsForgottenWhenNoReportLooksAtItAnyMore) {
   EXPECT_EQ(b.get(), ErrorCode::kOk);
 }
 
+// Says that nobody is left as soon as it is asked.
+class Deserted final : public WaitObserver {
+ public:
+  void wait_begins(LockOwner&) override {}
+  void wait_ends(LockOwner&) override {}
+  void waits_for(LockOwner&, LockOwner&) override {}
+  bool is_abandoned(LockOwner&) override { return true; }
+};
+
+TEST(AbandonedWaitTest, AWaitEndsWhenNobodyIsLeftForWhomItWaits) {
+  Deserted observer;
+  LockManager manager({}, &observer);
+  LockOwner holder(1);
+  LockOwner waiter(2);
+  basalt::test::must(manager.lock(holder, "key", kX, kNoWait));
+  EXPECT_TRUE(basalt::test::fails_with(ErrorCode::kInterrupted,
+                                       manager.lock(waiter, "key", kS, kLong)));
+  manager.release_all(holder);
+  EXPECT_TRUE(basalt::test::succeeds(manager.lock(waiter, "key", kS, kNoWait)));
+  manager.release_all(waiter);
+}
+
 }  // namespace
 }  // namespace basalt::lock

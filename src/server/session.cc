@@ -11,6 +11,7 @@ namespace {
 
 // Large enough that a commit costs nothing beside its rows.
 constexpr std::uint64_t kCopyPortionBytes = std::uint64_t{32} << 20;
+constexpr std::chrono::seconds kClientLookInterval{1};
 
 }  // namespace
 
@@ -55,7 +56,23 @@ void Session::leave_decided(txn::TransactionManager::Decision decision) {
   manager.keep_decided(left_.back(), decision);
 }
 
-bool Session::is_raised() const { return thd_kill_level(thd_) != THD_IS_NOT_KILLED; }
+bool has_lost_client(THD* thd) {
+  // Threads of the server's own have no socket.
+  const bool is_clients = thd->system_thread == NON_SYSTEM_THREAD && thd->net.vio != nullptr;
+  return is_clients && !thd->is_connected();
+}
+
+bool Session::is_raised() const {
+  if (thd_kill_level(thd_) != THD_IS_NOT_KILLED || has_lost_client_) return true;
+  // Several threads of one statement may ask: one of them looks.
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  auto due = next_look_.load(std::memory_order_relaxed);
+  const auto next = (now + kClientLookInterval).count();
+  if (now.count() >= due && next_look_.compare_exchange_strong(due, next)) {
+    has_lost_client_ = has_lost_client(thd_);
+  }
+  return has_lost_client_;
+}
 
 txn::IsolationLevel isolation_level_of(THD* thd) {
   return thd_tx_isolation(thd) <= ISO_READ_COMMITTED ? txn::IsolationLevel::kReadCommitted

@@ -1,4 +1,6 @@
 #pragma once
+#include <atomic>
+#include <chrono>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -29,6 +31,8 @@ class Session final : public table::Interruption {
   // Leaves the transaction, whose decision could not be written, to be completed by others, and
   // goes on with a new one.
   void leave_decided(txn::TransactionManager::Decision decision);
+  // Whether the statement is to end: by KILL, by max_statement_time, or because its client has
+  // gone, which is looked for once a second.
   bool is_raised() const override;
 
   // Tells transaction and server that a statement uses the engine. May be called repeatedly.
@@ -75,8 +79,15 @@ class Session final : public table::Interruption {
   std::vector<std::shared_ptr<txn::Transaction>> left_;
   std::unique_ptr<txn::Transaction> copy_;
   bool owes_sync_ = false;
+  // When to look for the client next, in steady_clock's ticks.
+  mutable std::atomic<std::chrono::steady_clock::rep> next_look_ = 0;
+  mutable std::atomic<bool> has_lost_client_ = false;
 };
 
 txn::IsolationLevel isolation_level_of(THD* thd);
+
+// Whether the client of the connection has gone, which the server itself only notices when it next
+// reads from it or writes to it. Asks the socket; any thread while the connection lives.
+bool has_lost_client(THD* thd);
 
 }  // namespace basalt::server

@@ -1,5 +1,6 @@
 #include "server/wait_observer.h"
 
+#include "server/session.h"
 #include "server/mariadb.h"
 
 namespace basalt::server {
@@ -22,6 +23,11 @@ void WaitReporter::wait_ends(lock::LockOwner& waiter) {
 void WaitReporter::waits_for(lock::LockOwner& waiter, lock::LockOwner& holder) {
   if (connection_of(waiter) == nullptr) return;
   thd_rpl_deadlock_check(connection_of(waiter), connection_of(holder));
+}
+
+bool WaitReporter::is_abandoned(lock::LockOwner& waiter) {
+  THD* const thd = connection_of(waiter);
+  return thd != nullptr && has_lost_client(thd);
 }
 
 // Of transactions that parallel replication has to commit in an order, the later one: were it the

@@ -12,6 +12,7 @@ class WaitReporter final : public lock::WaitObserver {
   void wait_begins(lock::LockOwner& waiter) override;
   void wait_ends(lock::LockOwner& waiter) override;
   void waits_for(lock::LockOwner& waiter, lock::LockOwner& holder) override;
+  bool is_abandoned(lock::LockOwner& waiter) override;
   int prefers_victim(lock::LockOwner& first, lock::LockOwner& second) override;
 };
 

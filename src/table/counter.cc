@@ -16,8 +16,8 @@ constexpr std::uint64_t kValueMax = std::numeric_limits<std::uint64_t>::max();
 std::uint64_t Series::round_up(std::uint64_t value) const {
   if (increment <= 1 || increment > kValueMax - value || value >= greatest) return value;
   const std::uint64_t end = value - 1 + increment;
-  const std::uint64_t rounded =
-      offset >= end ? offset : (end - offset) / increment * increment + offset;
+  // An offset beyond the end counts from behind, modulo 2^64.
+  const std::uint64_t rounded = end - (end - offset) % increment;
   return rounded >= greatest ? value : rounded;
 }
 

@@ -55,9 +55,11 @@ int ha_rocksdb::check(THD* thd, HA_CHECK_OPT*) noexcept {
 }
 
 int ha_rocksdb::optimize(THD* thd, HA_CHECK_OPT* options) noexcept {
+  const Session& session = Session::of(thd);
   for (std::size_t i = 0; i < opened().index_count(); ++i) {
     const Status status =
-        the_engine().database().compact(opened().family(i), opened().whole_range(i));
+        the_engine().database().compact(opened().family(i), opened().whole_range(i),
+                                        [&session] { return session.is_raised(); });
     if (!status.is_ok()) return admin_result(status, thd, "OPTIMIZE");
   }
   return analyze(thd, options);
