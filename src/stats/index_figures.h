@@ -50,7 +50,9 @@ class IndexFigures {
   double block_bytes() const { return block_bytes_; }
   // Between these all entries in files are: keys without index id, cut to kKeyBytesMax. Empty if no
   // file has entries.
-  std::string_view first_key() const { return files_.empty() ? "" : files_.front().first_key; }
+  std::string_view first_key() const {
+    return files_.empty() ? std::string_view() : files_.front().first_key;
+  }
   std::string_view last_key() const { return last_key_; }
   // The number of files whose entries are mixed with each other: each adds an error to estimates.
   std::size_t depth() const { return runs_; }
