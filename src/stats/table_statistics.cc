@@ -29,6 +29,8 @@ constexpr std::uint64_t kExactRowsMax = 1000;
 constexpr std::uint64_t kEntriesBetweenChecks = 1024;
 // Rows read at each end of a table to learn how large they are, where files do not tell.
 constexpr std::uint64_t kRowsSampled = 64;
+// If none of them can be read, so large are rows taken to be.
+constexpr double kRowBytesUnread = 100;
 // An analysis fits as long as it is right within this share of the rows.
 constexpr std::uint64_t kStaleShare = 10;
 // How far off a count of memtable entries may be.
@@ -241,7 +243,7 @@ std::uint64_t TableStatistics::first_row_count(const kv::RangeSize& size) {
   for (iterator.seek_to_first(); iterator.is_valid() && count <= kExactRowsMax; iterator.next()) {
     ++count;
   }
-  if (count <= kExactRowsMax && !iterator.gave_up()) return count;
+  if (count <= kExactRowsMax && iterator.status().is_ok()) return count;
   const std::shared_ptr<const IndexFigures> figures = figures_of(0);
   if (!figures->is_complete()) return guess_rows(size);
   const double rows = figures->entries() + static_cast<double>(size.memtable_entries);
@@ -266,12 +268,15 @@ std::uint64_t TableStatistics::guess_rows(const kv::RangeSize& size) {
   for (iterator.seek_to_first(); iterator.is_valid() && sampled < kRowsSampled; iterator.next()) {
     sample(iterator);
   }
-  if (sampled < kRowsSampled) return sampled;
+  // Rows that cannot be read are there all the same.
+  if (sampled < kRowsSampled && iterator.status().is_ok()) return sampled;
   for (iterator.seek_to_last(); iterator.is_valid() && sampled < 2 * kRowsSampled;
        iterator.previous()) {
     sample(iterator);
   }
-  const double row_bytes = static_cast<double>(sampled_bytes) / static_cast<double>(sampled);
+  iterator.status().ignore("the rows that were read are sample enough");
+  const double row_bytes = sampled == 0 ? kRowBytesUnread : static_cast<double>(sampled_bytes) /
+                                                                static_cast<double>(sampled);
   const double stored_bytes =
       static_cast<double>(size.bytes) * database_.expansion(family_of(0), range);
   return size.memtable_entries + static_cast<std::uint64_t>(stored_bytes / row_bytes);
@@ -532,7 +537,10 @@ Result<TableStatistics::Counted> TableStatistics::count_entries(std::size_t inde
   counted.is_all = !iterator.is_valid();
   if (counted.is_all) return counted;
   iterator.seek_to_last();
-  if (!iterator.is_valid()) return counted;
+  if (!iterator.is_valid()) {
+    BASALT_TRY(iterator.status());
+    return counted;
+  }
   const double share = fraction_between(first, iterator.key(), last);
   if (share > 0) counted.extrapolated = static_cast<double>(counted.entries) / share;
   return counted;
