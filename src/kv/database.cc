@@ -108,11 +108,13 @@ PinnedValues::Slots& PinnedValues::prepare(std::span<const std::string> keys) {
 }
 
 Status PinnedValues::status() const {
+  Status first;
   for (std::size_t i = 0; i < slots_->count; ++i) {
     const rdb::Status& status = slots_->statuses[i];
-    if (!status.ok() && !status.IsNotFound() && !status.IsAborted()) return from_rocksdb(status);
+    const bool has_failed = !status.ok() && !status.IsNotFound() && !status.IsAborted();
+    if (has_failed && first.is_ok()) first = from_rocksdb(status);
   }
-  return Status::ok();
+  return first;
 }
 
 Snapshot::Snapshot(SnapshotPool& pool) : pool_(pool), handle_(pool.take()) {}
@@ -483,7 +485,9 @@ RangeSize Database::estimate(FamilyId family, const KeyRange& range) {
   rdb::SizeApproximationOptions options;
   options.include_files = true;
   options.include_memtables = false;
-  db_->GetApproximateSizes(options, family_handle(family), &bounds, 1, &result.bytes);
+  from_rocksdb(
+      db_->GetApproximateSizes(options, family_handle(family), &bounds, 1, &result.bytes))
+      .ignore("it refuses options that contradict each other, nothing else");
   db_->GetApproximateMemTableStats(family_handle(family), bounds, &result.memtable_entries,
                                    &result.memtable_bytes);
   return result;

@@ -56,6 +56,7 @@ class IteratorPoolTest : public testing::Test {
     for (iterator.seek_to_first(); iterator.is_valid(); iterator.next()) {
       seen.append(iterator.key()).append("=").append(iterator.value()).append(" ");
     }
+    must(iterator.status());
     return seen;
   }
 
@@ -200,6 +201,7 @@ TEST_F(IteratorPoolTest, ManyThreadsSeeWholeBatches) {
         if (entries == 0) value = iterator.value();
         if (iterator.value() != value) ++wrong;
       }
+      if (!iterator.status().is_ok()) ++wrong;
       if (entries != 0 && entries != keys.size()) ++wrong;
       ++walks;
     }

@@ -225,7 +225,7 @@ class AllBut final : public EntryFilter {
  public:
   AllBut(const test::Record& record, int id) : record_(record), id_(id) {}
   Verdict check() override {
-    return record_.row().id == id_ ? Verdict::kReject : Verdict::kAccept;
+    return record_.id() == id_ ? Verdict::kReject : Verdict::kAccept;
   }
 
  private:

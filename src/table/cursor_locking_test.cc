@@ -503,7 +503,7 @@ class EvenIds final : public EntryFilter {
   EvenIds(const test::Record& record, int end) : record_(record), end_(end) {}
   Verdict check() override {
     ++calls;
-    const int id = record_.row().id;
+    const int id = record_.id();
     if (id >= end_) return end_verdict;
     return id % 2 == 0 ? Verdict::kAccept : Verdict::kReject;
   }

@@ -146,9 +146,11 @@ class Record {
 
   std::uint8_t* data() { return bytes_.data(); }
   const std::uint8_t* data() const { return bytes_.data(); }
+  // Of a record of which perhaps no more has been read: a blob's bytes may be an earlier row's.
+  int id() const { return load_le<std::int32_t>(data() + 1); }
   Row row() const {
     Row row;
-    row.id = load_le<std::int32_t>(data() + 1);
+    row.id = id();
     if ((bytes_[0] & 1) == 0) row.email = string_at(5);
     row.city = string_at(26);
     if ((bytes_[0] & 2) == 0) row.amount = load_le<std::int32_t>(data() + 39);
