@@ -55,25 +55,26 @@ Status check_checkpoint_target(const std::string& target) {
   const auto refused = [&target](const char* why) {
     return Status(ErrorCode::kInvalidArgument, "'" + target + "' " + why);
   };
-  if (!fs::path(target).is_absolute()) {
-    return refused("is not an absolute path; give the copy a directory outside of the data "
-                   "directory");
-  }
   const auto resolved = [](const fs::path& path) {
     std::error_code error;
     fs::path result = fs::weakly_canonical(path, error);
     if (error) result = path.lexically_normal();
     return result.has_filename() ? result : result.parent_path();
   };
-  const fs::path directory = resolved(target);
+  const fs::path directory = resolved(fs::absolute(target));
+  // Where mariadb-backup makes its copy, and removes it again: below rocksdb_datadir as that is
+  // set, which may be relative.
+  if (directory == resolved(fs::absolute(g_datadir) / kBackupCheckpoint)) return Status::ok();
+  if (!fs::path(target).is_absolute()) {
+    return refused("is not an absolute path; give the copy a directory outside of the data "
+                   "directory");
+  }
   for (const char* const occupied : {static_cast<const char*>(mysql_real_data_home),
                                      static_cast<const char*>(g_datadir)}) {
     const fs::path outer = resolved(fs::absolute(occupied));
     const auto [end, at] = std::mismatch(outer.begin(), outer.end(), directory.begin(),
                                          directory.end());
     if (end != outer.end()) continue;
-    // Where mariadb-backup makes its copy, and removes it again.
-    if (directory == resolved(fs::absolute(g_datadir) / kBackupCheckpoint)) continue;
     return refused("is in the data directory, where it would be taken for a database; choose a "
                    "directory elsewhere on the same device");
   }
