@@ -66,7 +66,7 @@ inline std::uint64_t number_at(std::string_view bytes, std::size_t begin, std::s
   }
   char room[sizeof(std::uint64_t)] = {};
   const std::string_view there = bytes.substr(std::min(begin, bytes.size()), count);
-  std::memcpy(room, there.data(), there.size());
+  std::copy(there.begin(), there.end(), room);
   return count == 0 ? 0 : load_be64(room) >> 8 * (sizeof room - count);
 }
 

@@ -144,6 +144,7 @@ TEST(FixedWidth, NumbersOfBytesOrderAsTheBytesAndMissingOnesAreZeros) {
   EXPECT_EQ(number_at(key, 10, 8), 0u);
   EXPECT_EQ(number_at(key, 99, 8), 0u);
   EXPECT_EQ(number_at(key, 0, 0), 0u);
+  EXPECT_EQ(number_at(std::string_view(), 0, 4), 0u);
 }
 
 TEST(FixedWidth, EverySizeOfLittleEndianNumbersComesBackAndTouchesNoOtherByte) {
