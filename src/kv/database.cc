@@ -162,6 +162,9 @@ Result<std::unique_ptr<Database>> Database::open(const DatabaseOptions& options,
   BuildDirectory::remove_all(database->options_);
   BASALT_TRY(database->heed_logs());
   BASALT_TRY(database->open_families());
+  // The newest number may be one of files that no record has (ingest()), and the next such files
+  // may be the first thing that comes: between two records the log may lack one number, not two.
+  BASALT_TRY(database->outcome_of_write(database->write_nothing()));
   database->health_->measure_space();
   return database;
 }
@@ -212,15 +215,17 @@ Status Database::heed_gap() {
     return Status(ErrorCode::kCorruption,
                   found + ", and some tables' files hold what was changed later; restore a backup");
   }
-  // What was not written by a crash was not acknowledged.
-  if (!options_.accept_log_damage && !files_->has_cut_log(gap.log_before, gap.log)) {
+  // No crash leaves that: a log is on disk before the next one gets its first record.
+  if (!options_.accept_log_damage) {
     return Status(ErrorCode::kCorruption,
                   found + "; restore a backup, or start once with rocksdb_accept_log_damage=ON, "
                           "without what was committed from there on");
   }
-  log_message(LogLevel::kWarning, found + "; it is not replayed");
   files_->refuse_no_more();
-  return files_->blank_logs_from(gap.path);
+  std::string folder;
+  BASALT_TRY(files_->set_aside_logs_from(gap.path, folder));
+  log_message(LogLevel::kWarning, found + "; it is not replayed, and kept in '" + folder + "'");
+  return Status::ok();
 }
 
 Status Database::open_families() {
@@ -372,6 +377,8 @@ Status Database::ingest(FamilyId family, const std::vector<std::string>& paths) 
   // What is read of the files to take them in says nothing of what queries will want.
   options.fill_cache = false;
   options.prefetch_lmax_index_and_filter_blocks = false;
+  // One at a time: between two records the log may lack one number (LogContinuity), not two.
+  const std::lock_guard guard(ingestion_mutex_);
   {
     const LogWrite log_write;
     BASALT_TRY(outcome_of_write(

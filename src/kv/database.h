@@ -270,6 +270,7 @@ class Database {
   const std::unique_ptr<rdb::Env> env_;
   std::unique_ptr<LogContinuity> continuity_;
   std::mutex resume_mutex_;
+  std::mutex ingestion_mutex_;  // held from the ingestion to the record behind it
   const std::shared_ptr<KeyPartsSlot> key_parts_;
   rdb::TransactionDB* db_ = nullptr;
   std::vector<rdb::ColumnFamilyHandle*> families_;

@@ -286,13 +286,6 @@ void GuardedFileSystem::cut(const std::string& path, std::uint64_t size) {
   cuts_[path] = size;
 }
 
-bool GuardedFileSystem::has_cut_log(std::uint64_t first, std::uint64_t end) {
-  const std::lock_guard guard(mutex_);
-  return std::any_of(cuts_.begin(), cuts_.end(), [&](const auto& cut) {
-    return number_of(cut.first) >= first && number_of(cut.first) < end;
-  });
-}
-
 void GuardedFileSystem::remember(Remnant remnant) {
   const std::lock_guard guard(mutex_);
   remnants_.push_back(std::move(remnant));
@@ -305,12 +298,20 @@ void GuardedFileSystem::refuse(const std::string& cause) {
 
 void GuardedFileSystem::refuse_no_more() { refuse({}); }
 
-Status GuardedFileSystem::blank_logs_from(const std::string& path) {
+Status GuardedFileSystem::set_aside_logs_from(const std::string& path, std::string& folder) {
+  namespace fs = std::filesystem;
+  const std::string directory = directory_of(path);
+  folder = directory + "/damaged_wals";
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(directory_of(path), error)) {
+  fs::create_directory(folder, error);
+  std::vector<fs::path> logs;
+  for (const auto& entry : fs::directory_iterator(directory, error)) {
     const std::string log = entry.path();
-    if (!is_log(log) || number_of(log) < number_of(path)) continue;
-    BASALT_TRY(repair({log, 0, entry.file_size(error)}));
+    if (is_log(log) && number_of(log) >= number_of(path)) logs.push_back(entry.path());
+  }
+  if (error) return Status(ErrorCode::kIoError, "'" + folder + "': " + error.message());
+  for (const fs::path& log : logs) {
+    BASALT_TRY(set_aside(log, folder / log.filename()));
   }
   return Status::ok();
 }
@@ -353,6 +354,30 @@ rdb::IOStatus GuardedFileSystem::sync_directory(const std::string& directory,
   rdb::IOStatus status = NewDirectory(directory, options, &names, nullptr);
   if (!status.ok()) return status;
   return names->FsyncWithDirOptions(options, nullptr, rdb::DirFsyncOptions());
+}
+
+// RocksDB knows how large the log has to be.
+Status GuardedFileSystem::set_aside(const std::string& log, const std::string& kept) {
+  const rdb::IOOptions options;
+  rdb::IOStatus status = target()->LinkFile(log, kept, options, nullptr);
+  std::error_code error;
+  const bool is_done = !status.ok() && std::filesystem::exists(kept, error) &&
+                       !std::filesystem::equivalent(log, kept, error);
+  if (is_done) return Status::ok();
+  if (!status.ok() && !std::filesystem::exists(kept, error)) return from_rocksdb(status);
+  status = sync_directory(directory_of(kept), options);
+  const std::string empty = log + ".dbtmp";  // RocksDB removes what is left of it
+  std::unique_ptr<rdb::FSWritableFile> file;
+  if (status.ok()) {
+    status = target()->NewWritableFile(empty, rdb::FileOptions(), &file, nullptr);
+  }
+  const std::uintmax_t size = std::filesystem::file_size(log, error);
+  if (status.ok()) status = file->Truncate(size, options, nullptr);
+  if (status.ok()) status = file->Fsync(options, nullptr);
+  if (status.ok()) status = file->Close(options, nullptr);
+  if (status.ok()) status = target()->RenameFile(empty, log, options, nullptr);
+  if (status.ok()) status = sync_directory(directory_of(log), options);
+  return from_rocksdb(status);
 }
 
 Status GuardedFileSystem::repair(const Remnant& remnant) {

@@ -48,16 +48,16 @@ class GuardedFileSystem final : public rdb::FileSystemWrapper {
 
   // Reads of the file end at `size`.
   void cut(const std::string& path, std::uint64_t size);
-  // Whether one of the logs with the numbers from `first` on, up to and without `end`, is cut.
-  bool has_cut_log(std::uint64_t first, std::uint64_t end);
   // Replaces by zeros what is left of failed writes.
   Status repair_logs();
   // From now on no log can be opened, and no file made: an opening of the database that must not go
   // on fails, and has changed nothing.
   void refuse(const std::string& cause);
   void refuse_no_more();
-  // Replaces all that is in the log and in newer ones of its directory by zeros, durably.
-  Status blank_logs_from(const std::string& path);
+  // Moves the log and the newer ones of its directory to a folder there, named in `folder`, and
+  // puts logs of the same sizes without records in their places, durably. May be called again after
+  // it was interrupted.
+  Status set_aside_logs_from(const std::string& path, std::string& folder);
 
   rdb::IOStatus NewSequentialFile(const std::string& path, const rdb::FileOptions& options,
                                   std::unique_ptr<rdb::FSSequentialFile>* file,
@@ -91,6 +91,7 @@ class GuardedFileSystem final : public rdb::FileSystemWrapper {
     std::uint64_t end;
   };
   Status repair(const Remnant& remnant);
+  Status set_aside(const std::string& log, const std::string& kept);
   void remember(Remnant remnant);
   // The error of refuse(), once that was called.
   rdb::IOStatus check_refusal();

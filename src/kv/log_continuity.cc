@@ -86,7 +86,7 @@ rdb::WalFilter::WalProcessingOption LogContinuity::LogRecordFound(unsigned long 
   // A record begins with its first number.
   const auto first = load_le<std::uint64_t>(batch.Data().data());
   if (is_behind_a_gap(log, first)) {
-    if (!gap_) gap_ = {path, first, *next_, log, log_, newest_first_log_ > log_};
+    if (!gap_) gap_ = {path, first, *next_, newest_first_log_ > log_};
     files_.refuse("the logs have a gap");
     return WalProcessingOption::kCorruptedRecord;
   }

@@ -19,8 +19,6 @@ struct LogGap {
   std::string path;           // of the log behind the hole
   std::uint64_t number = 0;   // its first sequence number
   std::uint64_t missing = 0;  // the one that should have come
-  std::uint64_t log = 0;         // the number of that log, and of the last one before it that has
-  std::uint64_t log_before = 0;  // records
   // Whether files of tables hold changes that were made behind the hole.
   bool is_in_files = false;
 };

@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <set>
@@ -124,6 +126,10 @@ class LogGapTest : public testing::Test {
     put(*database.value(), "later");
     return Status::ok();
   }
+  static std::string contents_of(const fs::path& file) {
+    std::ifstream in(file, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
   static std::size_t count(Database& database, const std::string& prefix) {
     return test::count_entries(database, kDefaultFamily, {prefix, prefix + "~"});
   }
@@ -153,32 +159,30 @@ TEST_F(LogGapTest, LogsWithoutAHoleAreReplayed) {
 }
 
 TEST_F(LogGapTest, AHoleIsAnErrorThatNamesPlaceAndRemedyAndChangesNothing) {
-  lose_end(6, false);
-  const auto before = data_files();
-  const Status status = open(false);
-  EXPECT_TRUE(fails_with(ErrorCode::kCorruption, status));
-  for (const std::string& part :
-       {logs_in(path_).back().string(), std::string("rocksdb_accept_log_damage")}) {
-    EXPECT_NE(status.message().find(part), std::string::npos) << status.message();
+  for (const bool leaves_zeros : {false, true}) {
+    lose_end(6, leaves_zeros);
+    const auto before = data_files();
+    const Status status = open(false);
+    EXPECT_TRUE(fails_with(ErrorCode::kCorruption, status)) << leaves_zeros;
+    for (const std::string& part :
+         {logs_in(path_).back().string(), std::string("rocksdb_accept_log_damage")}) {
+      EXPECT_NE(status.message().find(part), std::string::npos) << status.message();
+    }
+    EXPECT_EQ(data_files(), before);
   }
-  EXPECT_EQ(data_files(), before);
 }
 
-TEST_F(LogGapTest, NothingIsReplayedBehindALogThatWasNotWrittenToItsEnd) {
-  lose_end(6, true);
-  EXPECT_TRUE(succeeds(open(false)));
-  EXPECT_EQ(first_, 6u);
-  EXPECT_EQ(second_, 0u);
-}
-
-TEST_F(LogGapTest, WhatIsBehindAHoleThatIsAcceptedIsNeverReplayed) {
+TEST_F(LogGapTest, WhatIsBehindAHoleThatIsAcceptedIsNeverReplayedAndKept) {
   for (const bool leaves_zeros : {false, true}) {
     const test::TestDirectory again;
     fs::copy(path_, again / "db", fs::copy_options::recursive);
     lose_end(6, leaves_zeros);
+    const fs::path behind = logs_in(path_).back();
+    const std::string records = contents_of(behind);
     EXPECT_TRUE(succeeds(open(true)));
     EXPECT_EQ(first_, 6u);
     EXPECT_EQ(second_, 0u);
+    EXPECT_EQ(contents_of(fs::path(path_) / "damaged_wals" / behind.filename()), records);
     EXPECT_TRUE(succeeds(open(false))) << "the next start finds no hole";
     EXPECT_EQ(first_, 6u);
     EXPECT_EQ(later_, 1u);

@@ -1,9 +1,15 @@
 #include "kv/sorted_files.h"
 
+#include <rocksdb/utilities/transaction.h>
+#include <rocksdb/utilities/transaction_db.h>
+
+#include <chrono>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <random>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -21,6 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+using basalt::test::await;
 using basalt::test::fails_with;
 using basalt::test::must;
 using basalt::test::succeeds;
@@ -165,6 +172,65 @@ TEST_F(SortedFilesTest, IngestionTakesNoSequenceNumberThatTheLogDoesNotHaveAlsoW
   must(database_->ingest(kDefaultFamily, files->paths()));
   EXPECT_EQ(database_->newest_sequence(), before);
   EXPECT_EQ(value_of(*database_, kDefaultFamily, "a", {snapshot.get()}), "1");
+  EXPECT_EQ(entries(), 10u);
+}
+
+// Files over others take a sequence number that no record of the log has. A log that goes on behind
+// two of them would look as if it had lost its end.
+class NumberedFilesTest : public SortedFilesTest {
+ protected:
+  NumberedFilesTest() {
+    // Keeps the first log.
+    prepared_.reset(database_->rocksdb().BeginTransaction(rdb::WriteOptions()));
+    EXPECT_TRUE(prepared_->SetName("prepared").ok());
+    EXPECT_TRUE(prepared_->Put(key_of(1'000'000), "1").ok());
+    EXPECT_TRUE(prepared_->Prepare().ok());
+    ingest_over();
+  }
+  void ingest_over() {
+    const auto files = begin();
+    must(write(*files, 10));
+    must(database_->ingest(kDefaultFamily, files->paths()));
+  }
+  // Goes on with what is there while ingestions wait for the records behind them.
+  void crash_during(const std::function<void()>& ingest) {
+    const std::string image = path_ + "x";
+    files_->set({.operation = Operation::kAppend, .part = ".log", .cause = 0, .is_held = true});
+    {
+      const std::jthread first(ingest);
+      await([&] { return files_->held() > 0; });
+      // Time for a second ingestion, if it does not wait for the first one.
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      test::copy_crash_image(path_, image);
+      files_->release();
+    }
+    files_->heal();
+    prepared_.reset();
+    path_ = image;
+    open();
+  }
+
+  std::unique_ptr<rdb::Transaction> prepared_;
+};
+
+TEST_F(NumberedFilesTest, TheFirstFilesAfterACrashOfAnIngestionLeaveNoHole) {
+  const std::uint64_t before = database_->newest_sequence();
+  crash_during([&] { ingest_over(); });
+  EXPECT_EQ(database_->newest_sequence(), before + 1) << "they have taken a number";
+  ingest_over();
+  crash();
+  EXPECT_EQ(entries(), 10u);
+}
+
+TEST_F(NumberedFilesTest, TwoIngestionsAtOnceLeaveNoHole) {
+  crash_during([&] {
+    const auto other = must(BuildDirectory::make(database_->options(), kIndex + 1));
+    SortedFiles others(*database_, kDefaultFamily, other->path() + "/");
+    must(write(others, 10));
+    const std::jthread second([&] { must(database_->ingest(kDefaultFamily, others.paths())); });
+    ingest_over();
+  });
+  crash();
   EXPECT_EQ(entries(), 10u);
 }
 
