@@ -592,9 +592,10 @@ Status Cursor::settle_secondary(std::uint8_t* record, Settled& settled) {
   }
   BASALT_TRY(read_row(record, found));
   if (found) BASALT_TRY(read_entry_columns(iterator_->key(), entry_value, record));
-  if (!found && settings_.is_consistent() && settings_.needs_snapshot) {
-    return entry_without_row(iterator_->key());
-  }
+  // The lock of a row is the lock of its entries.
+  const bool is_sure = settings_.lock ? outcome == RowLock::kHeld
+                                      : settings_.is_consistent() && settings_.needs_snapshot;
+  if (!found && is_sure) return entry_without_row(iterator_->key());
   settled = found ? Settled::kFound : Settled::kPass;
   repeats_row_ = found && outcome == RowLock::kPeeked;
   return Status::ok();
@@ -712,6 +713,7 @@ Status Cursor::find_row(std::string_view primary_key, std::uint8_t* record, bool
 Status Cursor::find_unique(std::string_view key, std::uint8_t* record, bool& found) {
   prefix_ = key;
   lay_iterator_aside();
+  resumption_.reset();
   stop_reading_ahead();
   if (index_number_ == 0) return find_row(key, record, found);
   if (reads_unique_behind_own_changes()) {
@@ -763,6 +765,7 @@ Status Cursor::find_unique(std::string_view key, std::uint8_t* record, bool& fou
     if (!found) return Status::ok();
   }
   BASALT_TRY(read_row(record, found));
+  if (!found && settings_.lock) return entry_without_row(key);
   return found ? read_entry_columns(key, entry_value_.view(), record) : Status::ok();
 }
 

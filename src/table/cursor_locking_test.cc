@@ -656,12 +656,19 @@ TEST_F(CursorLockingTest, AnEntryWithoutItsRowIsCorruptionThatNamesTheIndex) {
   kv::WriteBatch batch;
   batch.remove(kv::kDefaultFamily, prefix(test::kPrimary, row_of(1)));
   must(store_.database().write(batch, kv::Durability::kBuffered));
+  for (const ReadSettings& settings : {ReadSettings(), locking()}) {
+    Cursor cursor(store_.table());
+    open(cursor, a_, test::kByCity, settings);
+    const Status status = cursor.seek_first(record_.data(), found_);
+    EXPECT_TRUE(fails_with(ErrorCode::kCorruption, status));
+    EXPECT_NE(status.message().find("by_city"), std::string::npos);
+    EXPECT_NE(status.message().find("CHECK TABLE"), std::string::npos);
+  }
   Cursor cursor(store_.table());
-  open(cursor, a_, test::kByCity, {});
-  const Status status = cursor.seek_first(record_.data(), found_);
-  EXPECT_TRUE(fails_with(ErrorCode::kCorruption, status));
-  EXPECT_NE(status.message().find("by_city"), std::string::npos);
-  EXPECT_NE(status.message().find("CHECK TABLE"), std::string::npos);
+  open(cursor, a_, test::kByCode, locking());
+  EXPECT_TRUE(fails_with(ErrorCode::kCorruption,
+                         cursor.find_unique(prefix(test::kByCode, row_of(1)), record_.data(),
+                                            found_)));
 }
 
 TEST_F(CursorLockingTest, ACoveredReadDoesNotVisitTheRow) {

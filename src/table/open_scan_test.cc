@@ -167,6 +167,51 @@ TEST_P(OpenScanTest, ATurnAfterChangesWereTakenBackLeadsToTheNeighbour) {
   EXPECT_EQ(record_.row().id, second.id);
 }
 
+TEST_P(OpenScanTest, ARowWhoseEntriesGetOtherValuesAheadOfTheScanIsMet) {
+  const auto capitals = [](Row row) {
+    row.city = "ROME";  // the same key, another value
+    return row;
+  };
+  std::vector<int> changed;
+  const std::vector<int> ids = scan([&](const Row& row) {
+    if (!changed.empty()) return;
+    for (int i = 1; i <= kRows; ++i) {
+      if (i == row.id) continue;
+      must(session_.update(row_of(i), capitals(row_of(i))));
+      changed.push_back(i);
+    }
+  });
+  EXPECT_EQ(ids, all());
+}
+
+// In unique indexes, where a row is found by its key.
+class OpenScanWithLookupTest : public OpenScanTest {};
+
+INSTANTIATE_TEST_SUITE_P(
+    All, OpenScanWithLookupTest,
+    testing::Combine(testing::Values(test::kPrimary, test::kByCode),
+                     testing::Values(Way::kForward, Way::kBackward),
+                     testing::Values(Own::kNothing, Own::kSomeRows, Own::kAllRows),
+                     testing::Bool()));
+
+TEST_P(OpenScanWithLookupTest, AMoveAfterALookupGoesOnBehindItAlsoIfChangesWereTakenBack) {
+  open();
+  ASSERT_TRUE(move());
+  write_and_take_back(1);
+  const test::Record sought(row_of(20));
+  std::string key;
+  if (index() == test::kPrimary) {
+    store_.table().primary().make_key(sought.data(), 0, key);
+  } else {
+    store_.table().secondary(index()).make_unique_prefix(sought.data(), key);
+  }
+  bool found = false;
+  must(cursor_.find_unique(key, record_.data(), found));
+  ASSERT_TRUE(found);
+  ASSERT_TRUE(move());
+  EXPECT_EQ(record_.row().id, way() == Way::kForward ? 21 : 19);
+}
+
 TEST_P(OpenScanTest, TheNextTransactionDoesNotTellAScanThatWasLeftOpen) {
   open();
   ASSERT_TRUE(move());

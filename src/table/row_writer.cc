@@ -80,7 +80,7 @@ Status RowWriter::insert(txn::Transaction& transaction, const std::uint8_t* reco
     for (const Entry& entry : entries_) new_keys_.push_back(entry.key);
   }
   txn::Transaction::RowChange change(transaction);
-  BASALT_TRY(change.begin(new_keys_, policy_));
+  BASALT_TRY(change.begin(new_keys_, {}, policy_));
   table_.primary().make_row(record, table_.definition().schema_version, row_);
   transaction.note_row_change(new_key_);
   transaction.note_table_change(table_.state().changed);
@@ -106,6 +106,7 @@ Status RowWriter::update(txn::Transaction& transaction, const std::uint8_t* old_
   BASALT_TRY(lock_guards(transaction, old_record));
   BASALT_TRY(lock_guards(transaction, new_record));
   new_keys_.clear();
+  new_values_.clear();
   if (moves) {
     BASALT_TRY(check_primary(transaction));
     new_keys_.push_back(new_key_);
@@ -118,9 +119,9 @@ Status RowWriter::update(txn::Transaction& transaction, const std::uint8_t* old_
     if (entry.old_key == entry.key) {
       // Who looks the value up with its lock held must not be led to a row that is about to go.
       if (moves) BASALT_TRY(lock_vacated(transaction, i, old_record));
-      // What only the entry's value tells, the row or the letters' case, is new to who reads with
+      // What only the entry's value tells, the row or the letters' case, is new to a read with
       // locks: it may have passed over the entry for the old value.
-      if (entry.old_value != entry.value) new_keys_.push_back(entry.key);
+      if (entry.old_value != entry.value) new_values_.push_back(entry.key);
       continue;
     }
     new_keys_.push_back(entry.key);
@@ -129,7 +130,7 @@ Status RowWriter::update(txn::Transaction& transaction, const std::uint8_t* old_
   }
 
   txn::Transaction::RowChange change(transaction);
-  BASALT_TRY(change.begin(new_keys_, policy_));
+  BASALT_TRY(change.begin(new_keys_, new_values_, policy_));
   table_.primary().make_row(new_record, table_.definition().schema_version, row_);
   // Entries that stay as they are must be in the transaction's batch all the same if its snapshot
   // may not have them: its own reads look there and in the snapshot only.
@@ -166,7 +167,7 @@ Status RowWriter::remove(txn::Transaction& transaction, const std::uint8_t* reco
   }
 
   txn::Transaction::RowChange change(transaction);
-  BASALT_TRY(change.begin({}, policy_));
+  BASALT_TRY(change.begin({}, {}, policy_));
   transaction.note_row_change(old_key_);
   transaction.note_table_change(table_.state().changed);
   BASALT_TRY(transaction.remove(table_.family(0), old_key_));

@@ -78,7 +78,9 @@ class RowWriter {
   std::string unique_prefix_;
   std::string guard_;
   std::vector<std::size_t> guarded_indexes_;
-  std::vector<std::string_view> new_keys_;  // of the row being written
+  // Of the row being written: keys that were not there, and those that get another value.
+  std::vector<std::string_view> new_keys_;
+  std::vector<std::string_view> new_values_;
   kv::PinnedValue found_;
   std::size_t duplicate_index_ = 0;
   std::string duplicate_primary_key_;

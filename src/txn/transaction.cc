@@ -56,7 +56,7 @@ void Transaction::activate() {
 }
 
 void Transaction::finish() {
-  while (!scans_.empty()) remove_scan(*scans_.back());
+  remove_all_scans();
   // Before the locks go: who gets them next must learn of the change.
   const std::uint64_t sequence = changed_buckets_.empty() ? 0 : newest_sequence();
   for (const std::uint32_t bucket : changed_buckets_) {
@@ -108,6 +108,10 @@ void Transaction::remove_scan(OpenScan& scan) {
   if (!scan.is_listed_) return;
   scan.is_listed_ = false;
   std::erase(scans_, &scan);
+}
+
+void Transaction::remove_all_scans() {
+  while (!scans_.empty()) remove_scan(*scans_.back());
 }
 
 void Transaction::leave_own_changes() {
@@ -396,16 +400,17 @@ void Transaction::announce_inserts(std::span<const std::string_view> keys) {
 
 // Announced first, then asked, then put: InsertRegistry says why.
 Status Transaction::begin_row_change(std::span<const std::string_view> new_keys,
+                                     std::span<const std::string_view> new_values,
                                      const lock::WaitPolicy& policy) {
   BASALT_TRY(check_size());
   activate();
   if (!new_keys.empty()) announce_inserts(new_keys);
+  if (!new_values.empty()) announce_inserts(new_values);
   while (true) {
     hold_batch_.lock();
-    const auto blocked = std::find_if(new_keys.begin(), new_keys.end(), [&](std::string_view key) {
-      return manager_.locks().is_insert_blocked(owner_, key);
-    });
-    if (blocked == new_keys.end()) break;
+    const std::string_view* blocked = find_blocked(new_keys);
+    if (blocked == nullptr) blocked = find_blocked(new_values);
+    if (blocked == nullptr) break;
     hold_batch_.unlock();
     BASALT_TRY(manager_.locks().await_insert(owner_, *blocked, policy));
   }
@@ -413,6 +418,13 @@ Status Transaction::begin_row_change(std::span<const std::string_view> new_keys,
     for (const std::string_view key : new_keys) scan->note_new_key(key);
   }
   return Status::ok();
+}
+
+const std::string_view* Transaction::find_blocked(std::span<const std::string_view> keys) {
+  for (const std::string_view& key : keys) {
+    if (manager_.locks().is_insert_blocked(owner_, key)) return &key;
+  }
+  return nullptr;
 }
 
 void Transaction::note_row_change(std::string_view row_key) {

@@ -116,10 +116,13 @@ class Transaction {
   // Neither it nor any later one will be used again; changes stay.
   Status release_savepoints_from(std::size_t number);
 
-  // ---- open scans. Both functions do nothing if it is so already.
+  // ---- open scans. Adding and removing do nothing if it is so already.
 
   void add_scan(OpenScan& scan);
   void remove_scan(OpenScan& scan);
+  // Ends the list: to be called by the session's thread before another thread may end the
+  // transaction, while cursors of the session still exist.
+  void remove_all_scans();
 
   // ---- reads
 
@@ -207,9 +210,12 @@ class Transaction {
     RowChange(const RowChange&) = delete;
     RowChange& operator=(const RowChange&) = delete;
     // To be called once, before the first change. `new_keys`: what will be put that is not there
-    // yet. Waits for locks as await_insert() does; then nothing may be waited for any more.
-    Status begin(std::span<const std::string_view> new_keys, const lock::WaitPolicy& policy) {
-      return transaction_.begin_row_change(new_keys, policy);
+    // yet. `new_values`: keys that are there and will get another value, which readers with locks
+    // may have passed over as it was. Waits for locks on both as await_insert() does; then nothing
+    // may be waited for any more.
+    Status begin(std::span<const std::string_view> new_keys,
+                 std::span<const std::string_view> new_values, const lock::WaitPolicy& policy) {
+      return transaction_.begin_row_change(new_keys, new_values, policy);
     }
 
    private:
@@ -272,7 +278,10 @@ class Transaction {
   };
 
   Status begin_row_change(std::span<const std::string_view> new_keys,
+                          std::span<const std::string_view> new_values,
                           const lock::WaitPolicy& policy);
+  // The first of the keys that a range lock of somebody else's forbids to insert; null: none.
+  const std::string_view* find_blocked(std::span<const std::string_view> keys);
   // Whether the batch is to be asked about a key: it costs as much as the search for a row.
   bool may_have_changed(std::string_view key) const {
     return has_writes_ && (changes_are_unknown_ || changed_keys_.may_have(key));

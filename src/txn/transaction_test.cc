@@ -62,14 +62,14 @@ TEST_F(TransactionTest, WhoseChangesTakeTooMuchMemoryMayChangeNoFurtherRowsAndCa
   put(*a_, "k", std::string(5'000, 'v'));
   {
     Transaction::RowChange change(*a_);
-    const Status status = change.begin({}, kNoWait);
+    const Status status = change.begin({}, {}, kNoWait);
     EXPECT_TRUE(fails_with(ErrorCode::kTooLarge, status));
     EXPECT_NE(status.message().find("rocksdb_write_batch_max_bytes"), std::string::npos);
   }
   commit(*a_);
   EXPECT_EQ(read_newest(*b_, "k"), std::string(5'000, 'v'));
   Transaction::RowChange next(*a_);
-  EXPECT_TRUE(succeeds(next.begin({}, kNoWait))) << "the next transaction begins with nothing";
+  EXPECT_TRUE(succeeds(next.begin({}, {}, kNoWait))) << "the next transaction begins with nothing";
 }
 
 // The memory of its own that the transaction takes before its commit, with what the batch takes for
@@ -156,7 +156,7 @@ TEST_F(TransactionTest, OwnWritesAreFoundWhereverTheyAreInTheirIndex) {
 TEST_F(TransactionTest, ChangesAreFoundHoweverManyThereAreWhenSomebodyFirstAsks) {
   const auto insert = [this](std::string_view key) {
     Transaction::RowChange change(*a_);
-    must(change.begin({&key, 1}, kNoWait));
+    must(change.begin({&key, 1}, {}, kNoWait));
     put(*a_, key, "v");
   };
   const std::vector<std::string> keys = {"idx1d", "idx1b", "idx1e", "idx1a", "idx1c"};
