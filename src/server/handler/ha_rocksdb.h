@@ -225,6 +225,9 @@ class ha_rocksdb final : public handler {
   void mark_indexed_virtual_columns();
   bool checks_uniqueness(uint index) const;
   bool is_newer_than_snapshot(uint index) const;
+  // Whether the optimizer is not to choose the index, which is newer than what the statement reads.
+  // One that the user forces is left to fail.
+  bool is_left_out(uint index) const;
   void leave_out_newer_indexes();
   int lock_guard(uint index, const uchar* key);
   table::ReadSettings read_settings() const;

@@ -86,7 +86,10 @@ ulonglong ha_rocksdb::table_flags() const noexcept {
 }
 
 ulong ha_rocksdb::index_flags(uint index, uint, bool) const noexcept {
-  const ulong flags = HA_READ_NEXT | HA_READ_PREV | HA_READ_ORDER | HA_READ_RANGE;
+  ulong flags = HA_READ_NEXT | HA_READ_PREV | HA_READ_ORDER | HA_READ_RANGE;
+  // MIN() and MAX() are looked up in an index before anybody has asked for the number of rows, and
+  // so before leave_out_newer_indexes().
+  if (table != nullptr && is_left_out(index)) flags &= ~ulong{HA_READ_ORDER};
   if (is_clustered(*table_share, index)) return flags | HA_CLUSTERED_INDEX | HA_KEYREAD_ONLY;
   return flags | HA_KEYREAD_ONLY | HA_DO_INDEX_COND_PUSHDOWN | HA_DO_RANGE_FILTER_PUSHDOWN;
 }

@@ -323,13 +323,18 @@ bool ha_rocksdb::is_newer_than_snapshot(uint index) const {
          transaction().is_snapshot_older_than(opened().index_exists_since(our_index(index)));
 }
 
-// The optimizer asks for the number of rows before it looks at the indexes: it is not to choose one
-// that the statement cannot read. One that the user forces is left to fail.
+bool ha_rocksdb::is_left_out(uint index) const {
+  if (table_ == nullptr || !opened().has_added_indexes() || table->force_index) return false;
+  if (session_ == nullptr || Session::find(ha_thd()) != session_) return false;
+  return is_newer_than_snapshot(index);
+}
+
+// The optimizer asks for the number of rows before it looks at the indexes, except for MIN() and
+// MAX(): see index_flags().
 void ha_rocksdb::leave_out_newer_indexes() {
-  if (!opened().has_added_indexes() || table->force_index) return;
-  if (Session::find(ha_thd()) != session_ || session_ == nullptr) return;
+  if (!opened().has_added_indexes()) return;
   for (uint i = 0; i < table->s->keys; ++i) {
-    if (!is_newer_than_snapshot(i)) continue;
+    if (!is_left_out(i)) continue;
     for (key_map* const keys :
          {&table->keys_in_use_for_query, &table->keys_in_use_for_group_by,
           &table->keys_in_use_for_order_by, &table->covering_keys}) {
