@@ -8,11 +8,14 @@ from dataclasses import dataclass
 
 from _query import (Selection, draw_point, draw_selection, literal, order_of, points,
                     sort_rows)
-from _schema import TABLES, Row, Table, weight
-from _state import Duplicate, Model, Statement, Timeout, Transaction, Unknown, has_clash
+from _routines import Routines
+from _schema import NOTES, TABLES, Index, Row, Table, weight
+from _state import (Duplicate, Model, Redefined, Rows, Statement, Timeout, Transaction, Unknown,
+                    has_clash)
 
 LOCK_WAIT_TIMEOUT = 1205
 DUPLICATE_KEY = 1062
+TABLE_DEF_CHANGED = 1412
 # Stands for an AUTO_INCREMENT value that only the server knows yet.
 _UNKNOWN_ID = 1 << 30
 # More than statements can have used up since the highest value that was seen.
@@ -34,6 +37,8 @@ class Expected:
     is_ordered: bool = False
     count: int | None = None
     finish: Callable[[int], str] = lambda _: ""
+    uses: frozenset[str] = frozenset()     # tables
+    may_use: frozenset[str] = frozenset()  # those of triggers and functions
 
 
 Operation = tuple[str, Expected]
@@ -42,18 +47,31 @@ Operation = tuple[str, Expected]
 class Generator:
     """Draws statements for transactions of one model. Raises Unknown for what cannot be told."""
 
-    def __init__(self, model: Model, chance: random.Random) -> None:
+    def __init__(self, model: Model, chance: random.Random, routines: Routines,
+                 partitioned: frozenset[str]) -> None:
         self._model = model
         self._chance = chance
+        self._routines = routines
+        self._partitioned = partitioned
+        # Indexes that were added later, and when.
+        self.added: dict[str, tuple[Index, int]] = {}
         self._tag = 0
         self._highest_id = max(TABLES[0].column("id").values)
 
-    def draw(self, transaction: Transaction) -> Operation:
-        """One statement within a transaction."""
+    def draw(self, transaction: Transaction, temporary: Table | None = None) -> Operation:
+        """One statement within a transaction; perhaps on the session's temporary table."""
         kinds = (self._select, self._select, self._join, self._select_locking, self._insert,
-                 self._insert, self._update, self._update_keys, self._delete)
-        table = self._chance.choice((TABLES[0], TABLES[0], TABLES[1], TABLES[2]))
-        return self._chance.choice(kinds)(transaction, table)
+                 self._insert, self._update, self._update_keys, self._shift, self._delete,
+                 self._routine)
+        tables = [TABLES[0], TABLES[0], *TABLES[1:]]
+        if temporary is not None:
+            tables += [temporary, temporary]
+        table = self._chance.choice(tables)
+        sql, expected = self._chance.choice(kinds)(transaction, table)
+        expected.uses = expected.uses or frozenset((table.name,))
+        if table is TABLES[0]:
+            expected.may_use |= {NOTES.name}
+        return sql, expected
 
     def whole_index(self, transaction: Transaction, table: Table, number: int,
                     backward: bool) -> Operation:
@@ -67,28 +85,55 @@ class Generator:
         chance = self._chance
         selection = draw_selection(table, chance)
         kind = chance.random()
+        if table.name in self.added and kind < 0.08:
+            index, moment = self.added[table.name]
+            if transaction.snapshot is not None and transaction.snapshot_moment < moment:
+                raise Unknown
+            return self._ordered(transaction, Selection(table, index, ()), kind < 0.04, None)
         if kind < 0.2:
             return self._aggregate(transaction, selection)
         limit = chance.randint(1, 6) if chance.random() < 0.3 else None
         return self._ordered(transaction, selection, chance.random() < 0.5, limit)
 
     def _view(self, transaction: Transaction, selection: Selection) -> list[Row]:
-        view = self._model.consistent(transaction, selection.table)
-        if any(has_clash(selection.table, index, view) for index in selection.table.unique):
+        return selection.rows(self._whole_view(transaction, selection.table))
+
+    def _whole_view(self, transaction: Transaction, table: Table) -> Rows:
+        """All rows that a consistent read sees."""
+        try:
+            view = self._model.consistent(transaction, table)
+        except Redefined:
+            # A statement that touches no partition that was made anew does not notice.
+            if table.name in self._partitioned:
+                raise Unknown from None
+            raise
+        if any(has_clash(table, index, view) for index in table.unique):
             raise Unknown
-        return selection.rows(view)
+        return view
+
+    def _consistent(self, sql: str, answer: Callable[[], Expected]) -> Operation:
+        """A consistent read, which does not meet a table that is newer than its snapshot."""
+        try:
+            return sql, answer()
+        except Redefined as redefined:
+            return sql, Expected(TABLE_DEF_CHANGED, reason=f"{redefined.args[0]} is newer than "
+                                                           "the snapshot")
 
     def _ordered(self, transaction: Transaction, selection: Selection, backward: bool,
                  limit: int | None) -> Operation:
         table = selection.table
         order = order_of(table, selection.index, backward)
-        rows = sort_rows(table, self._view(transaction, selection), order)[:limit]
         columns = self._columns(selection)
         text = ", ".join(f"{part}{' DESC' if down else ''}" for part, down in order)
         sql = (f"SELECT {', '.join(columns)} FROM {table.name}{selection.hint()}"
                f"{selection.where()} ORDER BY {text}{f' LIMIT {limit}' if limit else ''}")
-        wanted = [tuple(table.value(row, column) for column in columns) for row in rows]
-        return sql, Expected(rows=wanted, is_ordered=True)
+
+        def answer() -> Expected:
+            rows = sort_rows(table, self._view(transaction, selection), order)[:limit]
+            return Expected(rows=[tuple(table.value(row, column) for column in columns)
+                                  for row in rows], is_ordered=True)
+
+        return self._consistent(sql, answer)
 
     def _columns(self, selection: Selection) -> list[str]:
         """All, or those that an index-only read can give."""
@@ -101,26 +146,32 @@ class Generator:
     def _aggregate(self, transaction: Transaction, selection: Selection) -> Operation:
         table = selection.table
         column = self._chance.choice([each.name for each in table.columns if "INT" in each.sql])
-        values = [table.value(row, column) for row in self._view(transaction, selection)]
-        known = [value for value in values if value is not None]
-        row = (len(values), min(known, default=None), max(known, default=None),
-               sum(known) if known else None)
+
+        def answer() -> Expected:
+            values = [table.value(row, column) for row in self._view(transaction, selection)]
+            known = [value for value in values if value is not None]
+            return Expected(rows=[(len(values), min(known, default=None),
+                                   max(known, default=None), sum(known) if known else None)])
+
         sql = (f"SELECT COUNT(*), MIN({column}), MAX({column}), CAST(SUM({column}) AS SIGNED) "
                f"FROM {table.name}{selection.hint()}{selection.where()}")
-        return sql, Expected(rows=[row])
+        return self._consistent(sql, answer)
 
     def _join(self, transaction: Transaction, _: Table) -> Operation:
         one, two = TABLES[0], TABLES[1]
         left, right = self._chance.choice((("k", "x"), ("m", "y"), ("n", "p"), ("u", "x")))
-        views = [self._model.consistent(transaction, table) for table in (one, two)]
-        for table, view in zip((one, two), views, strict=True):
-            if any(has_clash(table, index, view) for index in table.unique):
-                raise Unknown
-        rows = [(one.value(a, "id"), two.value(b, "p"), two.value(b, "z"))
-                for a in views[0].values() for b in views[1].values()
-                if one.value(a, left) is not None
-                and weight(one.value(a, left)) == weight(two.value(b, right))]
-        return f"SELECT id, p, z FROM t1 JOIN t2 ON {left} = {right}", Expected(rows=rows)
+
+        def answer() -> Expected:
+            views = [self._whole_view(transaction, table) for table in (one, two)]
+            return Expected(rows=[(one.value(a, "id"), two.value(b, "p"), two.value(b, "z"))
+                                  for a in views[0].values() for b in views[1].values()
+                                  if one.value(a, left) is not None
+                                  and weight(one.value(a, left)) == weight(two.value(b, right))])
+
+        sql, expected = self._consistent(f"SELECT id, p, z FROM t1 JOIN t2 ON {left} = {right}",
+                                         answer)
+        expected.uses = frozenset((one.name, two.name))
+        return sql, expected
 
     def _select_locking(self, transaction: Transaction, table: Table) -> Operation:
         exclusive = self._chance.random() < 0.5
@@ -222,9 +273,7 @@ class Generator:
 
     def _finish_generated(self, transaction: Transaction, table: Table, row: Row,
                           value: int) -> str:
-        known = [*self._model.committed[table.name].values(),
-                 *(each for other in self._model.open for each in other.own[table.name].values())]
-        highest = max((each[0] for each in known if each is not None), default=0)
+        highest = self._highest(table)
         if value <= highest:
             return f"AUTO_INCREMENT gave {value}, there is a row {highest}"
         statement = Statement(self._model, transaction, table, has_succeeded=True)
@@ -232,6 +281,12 @@ class Generator:
         statement.accept()
         self._highest_id = max(self._highest_id, value)
         return ""
+
+    def _highest(self, table: Table) -> int:
+        """The greatest id that a row has, committed or not."""
+        known = [*self._model.committed[table.name].values(),
+                 *(each for other in self._model.open for each in other.own[table.name].values())]
+        return max((each[0] for each in known if each is not None), default=0)
 
     def _update(self, transaction: Transaction, table: Table) -> Operation:
         """Columns that are in no unique index, in rows by any condition."""
@@ -254,8 +309,6 @@ class Generator:
         """Any column of one row; or a number in key columns of many, in a given order."""
         if table.primary is None:
             return self._update(transaction, table)
-        if table.name == "t1" and self._chance.random() < 0.3:
-            return self._shift(transaction, table)
         selection = draw_point(table, self._chance)
         names = self._chance.sample([each.name for each in table.columns], 2)
         changes = {name: table.column(name).draw(self._chance) for name in names}
@@ -271,30 +324,58 @@ class Generator:
                 self._attempt(statement, run))
 
     def _shift(self, transaction: Transaction, table: Table) -> Operation:
-        column = self._chance.choice(("id", "u"))
-        backward = self._chance.random() < 0.6
-        first = self._chance.randint(1, 40)
+        """Rows move along a key by a number, in the order of an index or all as they come."""
+        if not table.moving:
+            return self._delete(transaction, table)
+        chance = self._chance
+        column = chance.choice(table.moving)
+        step = chance.choice((1, 1, 1, 2, -1, -1, 3, 40, -40))
+        selection = draw_selection(table, chance)
+        order = order_of(table, selection.index, chance.random() < 0.5)
+        is_ordered = chance.random() < 0.7
+        limit = chance.randint(1, 5) if is_ordered and chance.random() < 0.4 else None
+        sql = (f"UPDATE {table.name}{selection.hint()} SET {column} = {column} + {step}"
+               f"{selection.where()}")
+        if is_ordered:
+            text = ", ".join(f"{part}{' DESC' if down else ''}" for part, down in order)
+            sql += f" ORDER BY {text}{f' LIMIT {limit}' if limit else ''}"
+        if table.has_auto_increment:
+            self._highest_id = max(self._highest_id, self._highest(table) + step)
         statement = Statement(self._model, transaction, table)
-        sql = (f"UPDATE {table.name} SET {column} = {column} + 1 WHERE id >= {first} "
-               f"ORDER BY id{' DESC' if backward else ''}")
 
         def run() -> Expected:
             statement.scan()
-            rows = sort_rows(table, [row for row in statement.rows.values() if row[0] >= first],
-                             [("id", backward)])
+            rows = sort_rows(table, selection.rows(statement.rows), order)[:limit]
+            changed = [self._shifted(table, row, column, step) for row in rows]
+            if not is_ordered:
+                self._expect_room(statement, rows, changed)
             try:
-                statement.may_lock(statement.row_lock(key) for key in statement.rows)
+                statement.may_lock(statement.row_lock(key)
+                                   for key in (*statement.rows, *points(selection)))
                 statement.lock(statement.row_lock(table.key(row)) for row in rows)
             except Timeout:
                 raise Unknown from None
-            count = 0
-            for row in rows:
-                value = table.value(row, column)
-                new = table.changed(row, {column: None if value is None else value + 1})
-                count += statement.update(row, new)
-            return Expected(count=count)
+            return Expected(count=sum(statement.update(row, new)
+                                      for row, new in zip(rows, changed, strict=True)))
 
         return sql, self._attempt(statement, run)
+
+    @staticmethod
+    def _shifted(table: Table, row: Row, column: str, step: int) -> Row:
+        value = table.value(row, column)
+        return table.changed(row, {column: None if value is None else value + step})
+
+    @staticmethod
+    def _expect_room(statement: Statement, rows: list[Row], changed: list[Row]) -> None:
+        """In whatever order rows move, none may meet another one."""
+        table = statement.table
+        assert table.primary is not None
+        for index in (table.primary, *table.unique):
+            there = {table.unique_value(index, row) for row in statement.rows.values()}
+            for old, new in zip(rows, changed, strict=True):
+                value = table.unique_value(index, new)
+                if value is not None and value != table.unique_value(index, old) and value in there:
+                    raise Unknown
 
     def _delete(self, transaction: Transaction, table: Table) -> Operation:
         selection = self._selection(table)
@@ -313,6 +394,113 @@ class Generator:
 
         return (f"DELETE FROM {table.name}{selection.where()}{' RETURNING *' if returning else ''}",
                 self._attempt(statement, run))
+
+    # ---- functions with savepoints, see _routines
+
+    def _routine(self, transaction: Transaction, table: Table) -> Operation:
+        kinds = [self._call, self._notes, self._select_calling]
+        if table.numbers:
+            kinds += [self._update_calling, self._insert_calling]
+        return self._chance.choice(kinds)(transaction, table)
+
+    def _call(self, transaction: Transaction, _: Table) -> Operation:
+        function, x = self._chance.choice(self._routines.functions), self._chance.randint(-3, 3)
+        statement = Statement(self._model, transaction, NOTES)
+
+        def run() -> Expected:
+            function.run(statement, x)
+            return Expected(rows=[(x,)])
+
+        expected = self._attempt(statement, run)
+        expected.uses = frozenset(function.writes[-1:])
+        expected.may_use = frozenset(function.writes)
+        return f"SELECT {function.name}({x})", expected
+
+    def _notes(self, transaction: Transaction, _: Table) -> Operation:
+        low = self._chance.randint(-4, 3)
+        if self._chance.random() < 0.5:
+            sql = f"SELECT x FROM notes FORCE INDEX (x) WHERE x >= {low} ORDER BY x"
+        else:
+            sql = f"SELECT x FROM notes IGNORE INDEX (x) WHERE x >= {low} ORDER BY x"
+
+        def answer() -> Expected:
+            view = self._whole_view(transaction, NOTES)
+            return Expected(rows=sorted((row[0],) for row in view.values() if row[0] >= low),
+                            is_ordered=True)
+
+        sql, expected = self._consistent(sql, answer)
+        expected.uses = frozenset((NOTES.name,))
+        return sql, expected
+
+    def _select_calling(self, transaction: Transaction, table: Table) -> Operation:
+        """A consistent scan, in the middle of which there are writes and savepoints."""
+        function = self._chance.choice(self._routines.for_table(table))
+        x = self._chance.randint(-3, 3)
+        selection = draw_selection(table, self._chance)
+        columns = self._columns(selection)
+        statement = Statement(self._model, transaction, NOTES)
+        sql = (f"SELECT {', '.join(columns)}, {function.name}({x}) FROM {table.name}"
+               f"{selection.hint()}{selection.where()}")
+
+        def answer() -> Expected:
+            rows = self._view(transaction, selection)
+
+            def run() -> Expected:
+                for _ in rows:
+                    function.run(statement, x)
+                return Expected(rows=[(*(table.value(row, column) for column in columns), x)
+                                      for row in rows])
+
+            return self._attempt(statement, run)
+
+        sql, expected = self._consistent(sql, answer)
+        expected.may_use = frozenset(function.writes)
+        return sql, expected
+
+    def _update_calling(self, transaction: Transaction, table: Table) -> Operation:
+        function = self._chance.choice(self._routines.for_table(table))
+        selection = self._selection(table)
+        if len(function.writes) > 1:
+            # Of several rows nobody knows for which it has been called when another's lock is held.
+            if table.primary is None:
+                raise Unknown
+            selection = draw_point(table, self._chance)
+        column, x = self._chance.choice(table.numbers), self._chance.randint(-3, 3)
+        statement = Statement(self._model, transaction, table)
+
+        def run() -> Expected:
+            count = 0
+            for row in self._lock(statement, selection, True):
+                function.run(statement, x)
+                count += statement.update(row, table.changed(row, {column: x}))
+            return Expected(count=count)
+
+        expected = self._attempt(statement, run)
+        expected.may_use = frozenset(function.writes)
+        return (f"UPDATE {table.name}{selection.hint()} SET {column} = {function.name}({x})"
+                f"{selection.where()}", expected)
+
+    def _insert_calling(self, transaction: Transaction, table: Table) -> Operation:
+        function = self._chance.choice(self._routines.for_table(table))
+        column, x = self._chance.choice(table.numbers), self._chance.randint(-3, 3)
+        rows = [table.changed(self._row(table), {column: x})
+                for _ in range(self._chance.choice((1, 2, 3)))]
+        call = f"{function.name}({x})"
+        at = table.position(column)
+        values = ", ".join(
+            f"({', '.join(call if i == at else literal(each) for i, each in enumerate(row))})"
+            for row in rows)
+        statement = Statement(self._model, transaction, table)
+
+        def run() -> Expected:
+            for row in rows:
+                function.run(statement, x)
+                statement.insert(row)
+            return Expected(count=len(rows))
+
+        expected = self._attempt(statement, run)
+        expected.may_use = frozenset(function.writes)
+        return f"INSERT INTO {table.name} VALUES {values}", expected
 
     # ---- parts
 

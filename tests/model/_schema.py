@@ -19,7 +19,7 @@ _TEXTS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Column:
-    """A column and the values that the test gives it."""
+    """A column and the values that the test gives it. Without `sql` only the model has it."""
 
     name: str
     sql: str
@@ -55,7 +55,8 @@ class Index:
 class Table:
     """A table. `identity` are the columns that tell rows apart: the primary key, if there is one.
 
-    Unique indexes come in the order in which the server checks them.
+    Unique indexes come in the order in which the server checks them. `moving` are the columns whose
+    values statements shift, `numbers` plain ones that hold any number.
     """
 
     name: str
@@ -63,13 +64,18 @@ class Table:
     indexes: tuple[Index, ...]
     identity: tuple[str, ...]
     has_auto_increment: bool = False
+    moving: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
+    partitions: tuple[str, ...] = ()  # ways to partition it
+    is_temporary: bool = False
 
-    def create_sql(self) -> str:
+    def create_sql(self, partition: str = "") -> str:
         """CREATE TABLE for the engine."""
-        parts = [f"{column.name} {column.sql}" for column in self.columns]
+        parts = [f"{column.name} {column.sql}" for column in self.columns if column.sql]
         parts += [index.sql() for index in self.indexes]
-        return (f"CREATE TABLE {self.name} ({', '.join(parts)}) ENGINE=ROCKSDB "
-                "DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci")
+        kind = "TEMPORARY TABLE" if self.is_temporary else "TABLE"
+        return (f"CREATE {kind} {self.name} ({', '.join(parts)}) ENGINE=ROCKSDB "
+                f"DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci {partition}").rstrip()
 
     def position(self, column: str) -> int:
         return next(i for i, each in enumerate(self.columns) if each.name == column)
@@ -134,7 +140,7 @@ TABLES = (
         (Index("PRIMARY", ("id",), True), Index("v", ("v",), True), Index("u", ("u",), True),
          Index("k", ("k",)), Index("m", ("m", "n"), False, frozenset(("n",))),
          Index("d", ("k", "u"), False, frozenset(("k", "u")))),
-        ("id",), True),
+        ("id",), True, moving=("id", "id", "u"), numbers=("k", "n")),
     Table("t2", (
         Column("p", "SMALLINT NOT NULL", tuple(range(-3, 4))),
         Column("q", "VARCHAR(6) NOT NULL", _TEXT),
@@ -143,11 +149,37 @@ TABLES = (
         Column("z", "TEXT NOT NULL", _FILL)),
         (Index("PRIMARY", ("p", "q"), True, frozenset(("q",))),
          Index("xy", ("x", "y"), True), Index("y", ("y",))),
-        ("p", "q")),
+        ("p", "q"), moving=("p",)),
     Table("h", (
         Column("tag", "INT NOT NULL", ()),
         Column("w", "INT", _SMALL, True),
         Column("c", "VARCHAR(8) NOT NULL", _TEXT)),
         (Index("w", ("w",)), Index("c", ("c", "w"), False, frozenset(("c",)))),
-        ("tag",)),
+        ("tag",), numbers=("w",),
+        partitions=("", "", "PARTITION BY HASH (tag) PARTITIONS 3", "PARTITION BY KEY (c)")),
+    Table("g", (
+        Column("a", "SMALLINT NOT NULL", tuple(range(-2, 7))),
+        Column("b", "VARCHAR(6) NOT NULL", _TEXT[:6]),
+        Column("c", "INT", tuple(range(4)), True),
+        Column("e", "INT NOT NULL", _SMALL),
+        Column("f", "VARCHAR(400)", _FILL, True)),
+        (Index("PRIMARY", ("a", "b"), True), Index("ca", ("c", "a"), True), Index("f", ("f",)),
+         Index("e", ("e", "b"), False, frozenset(("e",)))),
+        ("a", "b"), moving=("a",), numbers=("e",),
+        partitions=("", "PARTITION BY HASH (a) PARTITIONS 3", "PARTITION BY KEY (a) PARTITIONS 4",
+                    "PARTITION BY RANGE (a) (PARTITION a VALUES LESS THAN (0), PARTITION b VALUES "
+                    "LESS THAN (3), PARTITION c VALUES LESS THAN MAXVALUE)")),
 )
+# What triggers and functions write down. Rows may be the same; the model numbers them.
+NOTES = Table("notes", (Column("x", "INT NOT NULL", ()), Column("number", "", ())),
+              (Index("x", ("x",)),), ("number",))
+
+
+def temporary_table(session: int) -> Table:
+    """The temporary table that a session may have."""
+    return Table(f"brief{session}", (
+        Column("i", "INT NOT NULL", tuple(range(12))),
+        Column("j", "INT", tuple(range(8)), True),
+        Column("l", "VARCHAR(300) NOT NULL", _TEXT[:6] + _FILL)),
+        (Index("PRIMARY", ("i",), True), Index("j", ("j",), True), Index("l", ("l",))),
+        ("i",), moving=("i", "j"), is_temporary=True)

@@ -8,14 +8,20 @@ error; a possible one makes the outcome unknown, and such a statement is not run
 Gaps. Which ranges a scan closes for inserts depends on the plan, too. The model knows per table
 only whether a transaction may have inserted keys and whether it may have closed ranges; a scan that
 may meet the former, or an insert that may meet the latter, is not run. tests/isolation has those.
+
+Tables. A transaction keeps the definition of a table that it has used. A definition that meets one,
+or the changes of a prepared transaction whose session has gone, fails at once; consistent reads of
+a table that was made anew after their snapshot fail, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from _schema import TABLES, Index, Row, Table, Weight
+from _schema import Index, Row, Table, Weight
 
 Rows = dict[Weight, Row]
 Changes = dict[str, dict[Weight, Row | None]]
@@ -40,6 +46,10 @@ class Duplicate(Exception):
         self.row = row
 
 
+class Redefined(Exception):
+    """The table is another one than in the transaction's snapshot."""
+
+
 @dataclass
 class Savepoint:
     """The transaction's changes when it was set."""
@@ -55,8 +65,14 @@ class Transaction:
 
     is_repeatable: bool
     snapshot: dict[str, Rows] | None = None
-    own: Changes = field(default_factory=lambda: {table.name: {} for table in TABLES})
+    snapshot_moment: int = 0
+    own: Changes = field(default_factory=lambda: defaultdict(dict))
     takes_part: bool = False  # whether a statement has used the engine
+    xid: str = ""
+    is_prepared: bool = False
+    is_detached: bool = False  # prepared, and the session has gone
+    uses: set[str] = field(default_factory=set)  # tables whose definitions it keeps
+    may_use: set[str] = field(default_factory=set)
     savepoints: list[Savepoint] = field(default_factory=list)
     certain: Locks = field(default_factory=dict)
     possible: Locks = field(default_factory=dict)
@@ -83,13 +99,77 @@ class Transaction:
     def release(self, name: str) -> None:
         del self.savepoints[[each.name for each in self.savepoints].index(name):]
 
+    def prepare(self) -> None:
+        """XA PREPARE: nothing will be read any more, so what was read may change around it."""
+        self.is_prepared = True
+        self.savepoints.clear()
+        for locks in (self.certain, self.possible):
+            for key in [key for key in locks if key[1] == "closed ranges"]:
+                del locks[key]
+
+    def recover(self, committed: dict[str, Rows]) -> None:
+        """A prepared transaction after a restart: certainly it only has what it changed."""
+        self.is_detached = True
+        self.uses.clear()
+        self.may_use.clear()
+        _merge(self.possible, self.certain)
+        self.certain = {(name, "row", key): True for name, changes in self.own.items()
+                        for key, row in changes.items()
+                        if row is not None or key in committed[name]}
+
+    def has_changed(self, table: str, committed: dict[str, Rows]) -> bool:
+        """Whether it certainly has changes in a table."""
+        return any(row is not None or key in committed[table]
+                   for key, row in self.own[table].items())
+
+    def may_concern(self, table: str) -> bool:
+        """Whether it may have changes or locks in a table."""
+        return bool(self.own[table]) or any(key[0] == table for key in self.possible)
+
+    def forget(self, table: str) -> None:
+        """A temporary table is gone, with what was changed in it."""
+        self.own[table] = {}
+        for savepoint in self.savepoints:
+            savepoint.own[table] = {}
+        if self.snapshot is not None:
+            self.snapshot[table] = {}
+        for locks in (self.certain, self.possible):
+            for key in [key for key in locks if key[0] == table]:
+                del locks[key]
+
 
 class Model:
     """Committed rows, and the open transactions."""
 
     def __init__(self) -> None:
-        self.committed: dict[str, Rows] = {table.name: {} for table in TABLES}
+        self.committed: dict[str, Rows] = defaultdict(dict)
         self.open: list[Transaction] = []
+        self.moment = 0  # grows with each definition
+        self.remade: dict[str, int] = defaultdict(int)  # when a table was last made anew
+        # What a row's change does beside it: the statement, the event and the row.
+        self.on_change: Callable[[Statement, str, Row], None] = lambda *_: None
+        self._number = 0
+
+    def next_number(self) -> int:
+        """For rows that nothing else tells apart."""
+        self._number += 1
+        return self._number
+
+    @property
+    def detached(self) -> list[Transaction]:
+        """Prepared transactions that anybody may decide."""
+        return [each for each in self.open if each.is_detached]
+
+    def redefine(self, table: str) -> None:
+        """The table is made anew."""
+        self.moment += 1
+        self.remade[table] = self.moment
+
+    def restart(self) -> None:
+        """Only what is prepared outlives it."""
+        self.open = [each for each in self.open if each.is_prepared]
+        for transaction in self.open:
+            transaction.recover(self.committed)
 
     def begin(self, is_repeatable: bool) -> Transaction:
         transaction = Transaction(is_repeatable)
@@ -107,10 +187,14 @@ class Model:
     def open_snapshot(self, transaction: Transaction) -> None:
         """Committed tables are replaced, never changed: keeping them is a snapshot."""
         if transaction.is_repeatable and transaction.snapshot is None:
-            transaction.snapshot = dict(self.committed)
+            transaction.snapshot = defaultdict(dict, self.committed)
+            transaction.snapshot_moment = self.moment
 
     def consistent(self, transaction: Transaction, table: Table) -> Rows:
         """What a read without locks sees; at REPEATABLE READ the first one takes the snapshot."""
+        if (transaction.snapshot is not None
+                and transaction.snapshot_moment < self.remade[table.name]):
+            raise Redefined(table.name)
         self.open_snapshot(transaction)
         base = (transaction.snapshot or self.committed)[table.name]
         return overlaid(base, transaction.own[table.name])
@@ -136,17 +220,37 @@ class Statement:
         self._changes = dict(transaction.own[table.name])
         self._certain: Locks = {}
         self._possible: Locks = {}
+        self._inner: dict[str, Statement] = {}
+
+    def inner(self, table: Table) -> Statement:
+        """What triggers and functions of the statement do to another table."""
+        if table.name not in self._inner:
+            self._inner[table.name] = Statement(self.model, self.transaction, table,
+                                                self._has_succeeded)
+        return self._inner[table.name]
+
+    @contextmanager
+    def taken_back(self) -> Iterator[None]:
+        """Changes in the block are undone at its end. Locks stay."""
+        rows, changes = dict(self.rows), dict(self._changes)
+        yield
+        self.rows, self._changes = rows, changes
 
     def accept(self) -> None:
         """The statement succeeded."""
         self.transaction.own[self.table.name] = self._changes
         _merge(self.transaction.certain, self._certain)
-        self.refuse()
+        _merge(self.transaction.possible, self._certain)
+        _merge(self.transaction.possible, self._possible)
+        for inner in self._inner.values():
+            inner.accept()
 
     def refuse(self) -> None:
         """The statement failed: its changes are undone, its locks may stay."""
         _merge(self.transaction.possible, self._certain)
         _merge(self.transaction.possible, self._possible)
+        for inner in self._inner.values():
+            inner.refuse()
 
     # ---- locks
 
@@ -212,6 +316,7 @@ class Statement:
         for index in self.table.unique:
             self._enter(index, row)
         self._set(key, row)
+        self.model.on_change(self, "INSERT", row)
 
     def delete(self, row: Row) -> None:
         key = self.table.key(row)
@@ -221,10 +326,12 @@ class Statement:
             if value is not None:
                 self.lock([(self.table.name, index.name, value)])
         self._set(key, None)
+        self.model.on_change(self, "DELETE", row)
 
     def update(self, old: Row, new: Row) -> bool:
         """False when the row stays as it is: then the server does not call the engine."""
         if old == new:
+            self.model.on_change(self, "UPDATE", new)
             return False
         self._put_keys()
         old_key, new_key = self.table.key(old), self.table.key(new)
@@ -243,6 +350,7 @@ class Statement:
         if old_key != new_key:
             self._set(old_key, None)
         self._set(new_key, new)
+        self.model.on_change(self, "UPDATE", new)
         return True
 
     def _enter(self, index: Index, row: Row) -> None:
@@ -276,7 +384,7 @@ def overlaid(rows: Rows, changes: dict[Weight, Row | None]) -> Rows:
 
 
 def copy_of(changes: Changes) -> Changes:
-    return {name: dict(each) for name, each in changes.items()}
+    return defaultdict(dict, {name: dict(each) for name, each in changes.items()})
 
 
 def has_clash(table: Table, index: Index, rows: Rows) -> bool:

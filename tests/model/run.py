@@ -5,10 +5,13 @@ Usage: tests/model/run.py [--seconds N | --operations N] [--seed S]
 
 Several connections take turns, so that the order of statements is known and a seed repeats a run.
 They read and write tables with primary, unique, nullable unique, multi-part and descending
-indexes and one without a key: transactions at both isolation levels, savepoints, statements that
-fail by duplicate keys or by rows that another transaction has locked, TRUNCATE, OPTIMIZE, restarts
-and crashes. The model predicts rows, their order, counts, error codes and the key of a duplicate;
-CHECK TABLE runs now and then and at the end, where every index is read in both directions.
+indexes and one without a key, some of them partitioned, and temporary tables: transactions at both
+isolation levels, savepoints, rows that move along keys, triggers and functions with savepoints,
+statements that fail by duplicate keys or by rows that another transaction has locked; XA
+transactions that anybody decides after their sessions have gone; definitions of tables that others
+use; restarts and crashes. The model predicts rows, their order, counts, error codes and the key of
+a duplicate; CHECK TABLE runs now and then and at the end, where every index is read in both
+directions, and when all is dropped nothing may be left.
 
 The last line says whether it passed. A failure shows the last operations and how to repeat them,
 and keeps the files.
@@ -21,7 +24,7 @@ import random
 import re
 import sys
 import time
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,24 +33,31 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in 
 
 import pymysql
 
+import _definitions
+import _routines
+from _definitions import Definition
 from _operations import Expected, Generator
-from _schema import TABLES, Row
+from _schema import NOTES, TABLES, Row, Table, temporary_table
 from _state import Model, Transaction, Unknown
 from basaltcli.errors import BasaltError
-from support import checks, workspace
+from support import checks, space, workspace
 from support.workspace import Tally, Workspace
 
 DATABASE = "model"
-SECONDS = 30
+SECONDS = 40
 _TAIL = 30
 _LEVELS = {True: "REPEATABLE READ", False: "READ COMMITTED"}
 _ISOLATION = {"both": (True, False), "rr": (True,), "rc": (False,)}
 # Small memtables and the lowest timeout: files on disk, and conflicts that fail at once.
 _OPTIONS = ("--loose-rocksdb-write-buffer-size=64K", "--loose-rocksdb-lock-wait-timeout=0",
-            "--log-bin=binlog", "--binlog-format=ROW", "--server-id=1")
+            "--log-bin=binlog", "--binlog-format=ROW", "--server-id=1",
+            "--log-bin-trust-function-creators=ON")
 # For every other session: rows of several ranges are read in the order of the primary key.
 _RANGES_IN_ANY_ORDER = "mrr=on,mrr_cost_based=off,mrr_sort_keys=on"
 _DUPLICATE = re.compile(r"for key '(\w+)'")
+_UNKNOWN_XID = 1397
+_NOT_IN_THIS_STATE = 1399
+_POLL_SECONDS = 0.002
 
 
 class Disagreement(Exception):
@@ -56,12 +66,13 @@ class Disagreement(Exception):
 
 @dataclass
 class Session:
-    """A connection and its transaction, if one is open."""
+    """A connection, its transaction, if one is open, and its temporary table, if it has one."""
 
     number: int
     connection: pymysql.connections.Connection
     is_repeatable: bool = True
     transaction: Transaction | None = None
+    temporary: Table | None = None
 
 
 class ModelTest:
@@ -76,21 +87,39 @@ class ModelTest:
         self._chance = random.Random(seed)
         self._levels = levels
         self._model = Model()
-        self._generator = Generator(self._model, self._chance)
+        routines = _routines.draw(self._chance)
+        self._model.on_change = routines.on_change
+        partitions = {table.name: self._chance.choice(table.partitions)
+                      for table in TABLES if table.partitions}
+        self._partitioned = frozenset(name for name, how in partitions.items() if how)
+        self._generator = Generator(self._model, self._chance, routines, self._partitioned)
+        self._xids = 0
         self._server = work.server("data", options=_OPTIONS)
         self._server.start()
         self._server.query(f"CREATE DATABASE {DATABASE}")
         self._sessions = [Session(i + 1, self._connect(i + 1)) for i in range(sessions)]
-        for table in TABLES:
-            self._execute(self._sessions[0], table.create_sql())
+        for table in (*TABLES, NOTES):
+            self._execute(self._sessions[0], table.create_sql(partitions.get(table.name, "")))
+        for sql in routines.create_sql():
+            self._execute(self._sessions[0], sql)
 
     def step(self) -> None:
         """One operation of one session."""
         self.operations += 1
         session = self._chance.choice(self._sessions)
         kind = self._chance.random()
-        if kind < 0.004:
+        if kind < 0.003:
             self._maintain(session)
+        elif kind < 0.009:
+            self._define(session)
+        elif kind < 0.012:
+            self._disconnect(session)
+        elif session.transaction is not None and session.transaction.is_prepared:
+            self._step_prepared(session)
+        elif kind < 0.045:
+            self._temporary(session)
+        elif session.transaction is None and self._model.detached and kind < 0.2:
+            self._decide(session, self._chance.choice(self._model.detached))
         elif session.transaction is None:
             begin = self._begin if kind < 0.6 else self._statement
             begin(session)
@@ -108,6 +137,8 @@ class ModelTest:
         for session in self._sessions:
             if session.transaction is not None:
                 self._roll_back(session)
+        for transaction in self._model.detached:
+            self._decide(self._sessions[0], transaction)
         self._check_tables()
         for table in TABLES:
             for number in range(len(table.indexes)):
@@ -117,6 +148,12 @@ class ModelTest:
                                                                 backward)
                     self._run(self._sessions[0], sql, expected)
                     self._model.roll_back(transaction)
+        for session in self._sessions:
+            session.connection.close()
+        self._server.query(f"DROP DATABASE {DATABASE}")
+        left = space.left_over(self._server)
+        if left:
+            raise Disagreement(left)
         self._server.stop()
 
     # ---- transactions
@@ -124,7 +161,11 @@ class ModelTest:
     def _begin(self, session: Session) -> None:
         self._draw_level(session)
         session.transaction = self._model.begin(session.is_repeatable)
-        if session.is_repeatable and self._chance.random() < 0.2:
+        if self._chance.random() < 0.2:
+            self._xids += 1
+            session.transaction.xid = f"'x{self._xids}'"
+            self._execute(session, f"XA START {session.transaction.xid}")
+        elif session.is_repeatable and self._chance.random() < 0.2:
             self._execute(session, "START TRANSACTION WITH CONSISTENT SNAPSHOT")
             self._model.open_snapshot(session.transaction)
             session.transaction.takes_part = True
@@ -132,16 +173,94 @@ class ModelTest:
             self._execute(session, "BEGIN")
 
     def _commit(self, session: Session) -> None:
-        assert session.transaction is not None
-        self._execute(session, "COMMIT")
-        self._model.commit(session.transaction)
+        transaction = session.transaction
+        assert transaction is not None
+        if not transaction.xid:
+            self._execute(session, "COMMIT")
+        else:
+            self._execute(session, f"XA END {transaction.xid}")
+            # What has changed nothing is not worth two phases to the server.
+            changes = any(transaction.has_changed(table.name, self._model.committed)
+                          for table in TABLES)
+            if changes and self._chance.random() < 0.7:
+                self._execute(session, f"XA PREPARE {transaction.xid}")
+                transaction.prepare()
+                return
+            self._execute(session, f"XA COMMIT {transaction.xid} ONE PHASE")
+        self._model.commit(transaction)
         session.transaction = None
 
     def _roll_back(self, session: Session) -> None:
-        assert session.transaction is not None
-        self._execute(session, "ROLLBACK")
-        self._model.roll_back(session.transaction)
+        transaction = session.transaction
+        assert transaction is not None
+        if not transaction.xid:
+            self._execute(session, "ROLLBACK")
+        else:
+            if not transaction.is_prepared:
+                self._execute(session, f"XA END {transaction.xid}")
+            self._execute(session, f"XA ROLLBACK {transaction.xid}")
+        self._model.roll_back(transaction)
         session.transaction = None
+
+    def _decide(self, session: Session, transaction: Transaction) -> None:
+        """A prepared transaction that is the session's or whose session has gone."""
+        if self._chance.random() < 0.6:
+            self._execute(session, f"XA COMMIT {transaction.xid}")
+            self._model.commit(transaction)
+        else:
+            self._execute(session, f"XA ROLLBACK {transaction.xid}")
+            self._model.roll_back(transaction)
+
+    def _step_prepared(self, session: Session) -> None:
+        """What a session can do that has prepared a transaction."""
+        transaction = session.transaction
+        assert transaction is not None
+        kind = self._chance.random()
+        others = [each for each in self._model.open
+                  if each.is_prepared and not each.is_detached and each is not transaction]
+        if kind < 0.5:
+            self._decide(session, transaction)
+            session.transaction = None
+        elif kind < 0.75:
+            self._disconnect(session)
+        elif kind < 0.8:
+            found = {row[3].decode() for row in self._execute(session, "XA RECOVER")}
+            wanted = {each.xid.strip("'") for each in self._model.open if each.is_prepared}
+            if found != wanted:
+                raise Disagreement(f"XA RECOVER: {sorted(found)}; expected {sorted(wanted)}")
+        elif kind < 0.9 or not others:
+            self._expect_error(session, f"DELETE FROM {self._chance.choice(TABLES).name}",
+                               _NOT_IN_THIS_STATE)
+        else:
+            other = self._chance.choice(self._sessions)
+            if other.transaction is None:
+                self._expect_error(other, f"XA COMMIT {transaction.xid}", _UNKNOWN_XID)
+
+    def _disconnect(self, session: Session) -> None:
+        """The session ends, and a new one takes its place."""
+        transaction = session.transaction
+        thread = session.connection.thread_id()
+        is_killed = self._chance.random() < 0.3
+        self._note(session, "-- killed" if is_killed else "-- disconnected")
+        self.counts["disconnection"] += 1
+        if is_killed:
+            self._server.query(f"KILL CONNECTION {thread}")
+        if session.connection.open:
+            session.connection.close()
+        # It is counted until it has left its transaction; the list of processes loses it before.
+        while int(self._server.query("SHOW GLOBAL STATUS LIKE 'Threads_connected'")[0][1]) > len(
+                self._sessions):
+            time.sleep(_POLL_SECONDS)
+        if session.temporary is not None:
+            self._forget_temporary(session)
+        if transaction is not None and transaction.is_prepared:
+            transaction.is_detached = True
+            transaction.uses.clear()
+            transaction.may_use.clear()
+        elif transaction is not None:
+            self._model.roll_back(transaction)
+        self._sessions[session.number - 1] = Session(session.number,
+                                                     self._connect(session.number))
 
     def _savepoint(self, session: Session) -> None:
         transaction = session.transaction
@@ -175,8 +294,10 @@ class ModelTest:
         transaction = session.transaction or self._model.begin(session.is_repeatable)
         failed = True
         try:
-            sql, expected = self._generator.draw(transaction)
+            sql, expected = self._generator.draw(transaction, session.temporary)
             transaction.takes_part = True
+            transaction.uses |= expected.uses
+            transaction.may_use |= expected.may_use
             self._run(session, sql, expected)
             failed = expected.error != 0
         except Unknown:
@@ -227,19 +348,82 @@ class ModelTest:
 
     def _maintain(self, session: Session) -> None:
         kind = self._chance.random()
-        is_quiet = not self._model.open
         table = self._chance.choice(TABLES).name
-        if kind < 0.5 or not is_quiet and kind < 0.9:
+        if kind < 0.6:
             self._check_tables()
-        elif kind < 0.6:
-            self._execute(session, f"TRUNCATE TABLE {table}")
-            self._model.committed = {**self._model.committed, table: {}}
-        elif kind < 0.75:
-            self._execute(session, f"OPTIMIZE TABLE {table}")
-        elif kind < 0.9:
+        elif kind < 0.75 and session.transaction is None:
             self._execute(session, f"ANALYZE TABLE {table}")
         else:
             self._restart(crash=self._chance.random() < 0.7)
+
+    def _define(self, session: Session) -> None:
+        """A definition, whoever uses the table; it commits the session's transaction first."""
+        definition = _definitions.draw(self._chance, self._generator.added, self._partitioned)
+        own = session.transaction
+        if own is not None and own.xid:
+            self._expect_error(session, definition.sql[0], _NOT_IN_THIS_STATE)
+            return
+        try:
+            error = _definitions.expected_error(self._model, definition, own)
+        except Unknown:
+            self.counts["not predictable"] += 1
+            return
+        if own is not None:
+            self._model.commit(own)
+            session.transaction = None
+        for sql in definition.sql:
+            if error:
+                self._expect_error(session, sql, error)
+                return
+            rows = self._execute(session, sql)
+            # OPTIMIZE says in its rows what went wrong.
+            if any("rror" in str(row) for row in rows):
+                raise Disagreement(f"{rows}; expected no error")
+        self._follow(definition)
+
+    def _follow(self, definition: Definition) -> None:
+        """Has the model do what a definition has done."""
+        name = definition.table.name
+        if definition.empties:
+            self._model.committed = defaultdict(dict, {**self._model.committed, name: {}})
+        if definition.remakes:
+            self._model.redefine(name)
+        if definition.drops:
+            del self._generator.added[name]
+        if definition.adds is not None:
+            self._model.moment += 1
+            self._generator.added[name] = (definition.adds, self._model.moment)
+
+    def _temporary(self, session: Session) -> None:
+        """The session's temporary table comes or goes; in the middle of a transaction, too."""
+        table = temporary_table(session.number)
+        kind = self._chance.random()
+        if session.temporary is None:
+            self._execute(session, table.create_sql())
+            session.temporary = table
+        elif kind < 0.4 and not self._locks_temporary(session):
+            self._execute(session, f"DROP TEMPORARY TABLE {table.name}")
+            self._forget_temporary(session)
+        elif kind < 0.6 and session.transaction is None:
+            self._execute(session, f"TRUNCATE TABLE {table.name}")
+            self._model.committed = defaultdict(dict, {**self._model.committed, table.name: {}})
+
+    def _locks_temporary(self, session: Session) -> bool:
+        """Whether the session's XA transaction has perhaps only locks in its temporary table.
+
+        When that is dropped before XA PREPARE, a build with asserts ends at XA COMMIT.
+        """
+        transaction, table = session.transaction, session.temporary
+        return (transaction is not None and table is not None and bool(transaction.xid)
+                and table.name in transaction.uses and not transaction.own[table.name])
+
+    def _forget_temporary(self, session: Session) -> None:
+        assert session.temporary is not None
+        name = session.temporary.name
+        self._model.committed = defaultdict(dict, {**self._model.committed, name: {}})
+        for transaction in self._model.open:
+            transaction.forget(name)
+        session.temporary = None
 
     def _check_tables(self) -> None:
         self.counts["CHECK TABLE"] += 1
@@ -248,7 +432,7 @@ class ModelTest:
             raise Disagreement("\n  ".join(problems))
 
     def _restart(self, crash: bool) -> None:
-        """Open transactions are rolled back by it."""
+        """Open transactions are rolled back by it, but for those that are prepared."""
         self._note(None, "-- mariadbd killed" if crash else "-- mariadbd stopped")
         self.counts["restart"] += 1
         if crash:
@@ -256,7 +440,10 @@ class ModelTest:
         else:
             self._server.stop()
         self._server.start()
-        self._model.open.clear()
+        for session in self._sessions:
+            if session.temporary is not None:
+                self._forget_temporary(session)
+        self._model.restart()
         self._sessions = [Session(each.number, self._connect(each.number))
                           for each in self._sessions]
 
@@ -267,7 +454,7 @@ class ModelTest:
         with connection.cursor() as cursor:
             cursor.execute(f"CREATE DATABASE IF NOT EXISTS {DATABASE}")
             cursor.execute(f"USE {DATABASE}")
-            cursor.execute("SET lock_wait_timeout = 5")
+            cursor.execute("SET lock_wait_timeout = 0")
             if number % 2 == 0:
                 cursor.execute(f"SET optimizer_switch = '{_RANGES_IN_ANY_ORDER}'")
         return connection
@@ -281,6 +468,10 @@ class ModelTest:
             except pymysql.err.Error as error:
                 raise Disagreement(f"{error}; expected no error") from error
             return cursor.fetchall()
+
+    def _expect_error(self, session: Session, sql: str, error: int) -> None:
+        """A statement that must be refused."""
+        self._run(session, sql, Expected(error))
 
     def _note(self, session: Session | None, sql: str) -> None:
         line = f"/* {self.operations:6} {f'c{session.number}' if session else ''} */ {sql};"
