@@ -25,33 +25,46 @@ class Definition:
     drops: bool = False           # the added index
 
 
-def draw(chance: random.Random, added: dict[str, tuple[Index, int]],
-         partitioned: frozenset[str]) -> Definition:
+def draw(chance: random.Random, model: Model, added: dict[str, tuple[Index, int]],
+         partitions: dict[str, str]) -> Definition:
     """One of the kinds; `added` are the indexes there are by others of these statements."""
-    table = chance.choice((*TABLES, *TABLES, NOTES))
+    table = chance.choice(_undecided(model) or (*TABLES, *TABLES, NOTES))
     name = table.name
+    is_partitioned = bool(partitions.get(name))
     kind = chance.random()
     if kind < 0.4 and name in _ADDED:
         if name in added:
             return Definition((f"ALTER TABLE {name} DROP KEY z",), table, drops=True, remakes=True)
         index = Index("z", _ADDED[name])
-        is_copied = name in partitioned or chance.random() < 0.3
+        is_copied = is_partitioned or chance.random() < 0.3
         algorithm = "COPY" if is_copied else "INPLACE"
         return Definition((f"ALTER TABLE {name} ADD {index.sql()}, ALGORITHM={algorithm}",), table,
                           adds=index, remakes=is_copied)
-    if kind < 0.6:
+    if kind < 0.5:
         return Definition((f"ALTER TABLE {name} FORCE, ALGORITHM=COPY",), table, remakes=True)
-    if kind < 0.75:
-        if name in partitioned and chance.random() < 0.7:
+    if kind < 0.65:
+        if is_partitioned and chance.random() < 0.7:
             partitions = chance.choice(("TRUNCATE PARTITION ALL", "REBUILD PARTITION ALL"))
             return Definition((f"ALTER TABLE {name} {partitions}",), table, remakes=True,
                               empties=partitions.startswith("TRUNCATE"))
         if chance.random() < 0.4 or table is NOTES:
             return Definition((f"TRUNCATE TABLE {name}",), table, empties=True, remakes=True)
-    if kind < 0.85 and name in ("t2", "h", "g"):
+    if kind < 0.8 and name in ("t2", "h", "g"):
+        create = table.create_sql(partitions.get(name, ""))
+        statements = chance.choice(((f"DROP TABLE {name}", create),
+                                    (create.replace("CREATE", "CREATE OR REPLACE"),)))
+        return Definition(statements, table, empties=True, remakes=True, drops=name in added)
+    if kind < 0.9 and name in ("t2", "h", "g"):
         return Definition((f"RENAME TABLE {name} TO {name}_away",
                            f"RENAME TABLE {name}_away TO {name}"), table, keeps_undecided=False)
     return Definition((f"OPTIMIZE TABLE {name}",), table, keeps_undecided=False)
+
+
+def _undecided(model: Model) -> list[Table]:
+    """Tables that nothing keeps but what transactions without a session have changed."""
+    return [table for table in TABLES
+            if any(each.has_changed(table.name, model.committed) for each in model.detached)
+            and not any(table.name in each.may_use for each in model.open)]
 
 
 def expected_error(model: Model, definition: Definition, own: Transaction | None) -> int:

@@ -57,6 +57,7 @@ class Savepoint:
     name: str
     takes_part: bool
     own: Changes
+    uses: set[str]
 
 
 @dataclass(eq=False)
@@ -79,7 +80,8 @@ class Transaction:
 
     def set_savepoint(self, name: str) -> None:
         self.savepoints = [each for each in self.savepoints if each.name != name]
-        self.savepoints.append(Savepoint(name, self.takes_part, copy_of(self.own)))
+        self.savepoints.append(Savepoint(name, self.takes_part, copy_of(self.own),
+                                        set(self.uses)))
 
     def roll_back_to(self, name: str) -> None:
         """Undoes what came after the savepoint. Locks stay.
@@ -91,6 +93,7 @@ class Transaction:
         del self.savepoints[position + 1:]
         savepoint = self.savepoints[position]
         self.own = copy_of(savepoint.own)
+        self.uses = set(savepoint.uses)
         if not savepoint.takes_part:
             self.takes_part = False
             self.snapshot = None

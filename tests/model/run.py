@@ -89,17 +89,17 @@ class ModelTest:
         self._model = Model()
         routines = _routines.draw(self._chance)
         self._model.on_change = routines.on_change
-        partitions = {table.name: self._chance.choice(table.partitions)
-                      for table in TABLES if table.partitions}
-        self._partitioned = frozenset(name for name, how in partitions.items() if how)
-        self._generator = Generator(self._model, self._chance, routines, self._partitioned)
+        self._partitions = {table.name: self._chance.choice(table.partitions)
+                            for table in TABLES if table.partitions}
+        self._generator = Generator(self._model, self._chance, routines, frozenset(
+            name for name, how in self._partitions.items() if how))
         self._xids = 0
         self._server = work.server("data", options=_OPTIONS)
         self._server.start()
         self._server.query(f"CREATE DATABASE {DATABASE}")
         self._sessions = [Session(i + 1, self._connect(i + 1)) for i in range(sessions)]
         for table in (*TABLES, NOTES):
-            self._execute(self._sessions[0], table.create_sql(partitions.get(table.name, "")))
+            self._execute(self._sessions[0], table.create_sql(self._partitions.get(table.name, "")))
         for sql in routines.create_sql():
             self._execute(self._sessions[0], sql)
 
@@ -118,8 +118,12 @@ class ModelTest:
             self._step_prepared(session)
         elif kind < 0.045:
             self._temporary(session)
-        elif session.transaction is None and self._model.detached and kind < 0.2:
-            self._decide(session, self._chance.choice(self._model.detached))
+        elif session.transaction is None and self._model.detached and kind < 0.14:
+            if kind < 0.09:
+                self._end_all()
+                self._define(session)
+            else:
+                self._decide(session, self._chance.choice(self._model.detached))
         elif session.transaction is None:
             begin = self._begin if kind < 0.6 else self._statement
             begin(session)
@@ -161,7 +165,7 @@ class ModelTest:
     def _begin(self, session: Session) -> None:
         self._draw_level(session)
         session.transaction = self._model.begin(session.is_repeatable)
-        if self._chance.random() < 0.2:
+        if self._chance.random() < 0.3:
             self._xids += 1
             session.transaction.xid = f"'x{self._xids}'"
             self._execute(session, f"XA START {session.transaction.xid}")
@@ -218,17 +222,17 @@ class ModelTest:
         kind = self._chance.random()
         others = [each for each in self._model.open
                   if each.is_prepared and not each.is_detached and each is not transaction]
-        if kind < 0.5:
+        if kind < 0.35:
             self._decide(session, transaction)
             session.transaction = None
-        elif kind < 0.75:
-            self._disconnect(session)
         elif kind < 0.8:
+            self._disconnect(session)
+        elif kind < 0.84:
             found = {row[3].decode() for row in self._execute(session, "XA RECOVER")}
             wanted = {each.xid.strip("'") for each in self._model.open if each.is_prepared}
             if found != wanted:
                 raise Disagreement(f"XA RECOVER: {sorted(found)}; expected {sorted(wanted)}")
-        elif kind < 0.9 or not others:
+        elif kind < 0.92 or not others:
             self._expect_error(session, f"DELETE FROM {self._chance.choice(TABLES).name}",
                                _NOT_IN_THIS_STATE)
         else:
@@ -261,6 +265,13 @@ class ModelTest:
             self._model.roll_back(transaction)
         self._sessions[session.number - 1] = Session(session.number,
                                                      self._connect(session.number))
+
+    def _end_all(self) -> None:
+        """What is open but not prepared, so that nobody keeps tables who could be asked."""
+        for session in self._sessions:
+            if session.transaction is not None and not session.transaction.is_prepared:
+                end = self._commit if self._chance.random() < 0.5 else self._roll_back
+                end(session)
 
     def _savepoint(self, session: Session) -> None:
         transaction = session.transaction
@@ -297,7 +308,7 @@ class ModelTest:
             sql, expected = self._generator.draw(transaction, session.temporary)
             transaction.takes_part = True
             transaction.uses |= expected.uses
-            transaction.may_use |= expected.may_use
+            transaction.may_use |= expected.uses | expected.may_use
             self._run(session, sql, expected)
             failed = expected.error != 0
         except Unknown:
@@ -358,7 +369,8 @@ class ModelTest:
 
     def _define(self, session: Session) -> None:
         """A definition, whoever uses the table; it commits the session's transaction first."""
-        definition = _definitions.draw(self._chance, self._generator.added, self._partitioned)
+        definition = _definitions.draw(self._chance, self._model, self._generator.added,
+                                       self._partitions)
         own = session.transaction
         if own is not None and own.xid:
             self._expect_error(session, definition.sql[0], _NOT_IN_THIS_STATE)
@@ -371,6 +383,7 @@ class ModelTest:
         if own is not None:
             self._model.commit(own)
             session.transaction = None
+        self.counts["definition refused" if error else "definition"] += 1
         for sql in definition.sql:
             if error:
                 self._expect_error(session, sql, error)
