@@ -17,9 +17,9 @@ After every death the server must start on its data, and:
     in it exactly if its effect is there
 
 Three more parts: clients commit together and die at a later visit, while a replica follows, which
-must be equal afterwards (_journal.py and support/replication.py judge); servers die a second time
-while they recover from the first; what drops several tables is checked table by table. The last
-line is "N passed, N failed", a case being one death and restart.
+must be equal afterwards (support/journal.py and support/replication.py judge); servers die a second
+time while they recover from the first; what drops several tables is checked table by table. The
+last line is "N passed, N failed", a case being one death and restart.
 """
 
 from __future__ import annotations
@@ -35,8 +35,6 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in 
 
 import pymysql
 
-import _load
-from _load import Load
 from _scenarios import DATABASE, PIECEWISE, SCENARIOS
 from _state import state_of
 from _trial import BINLOG, Trial, wait_for_death
@@ -45,6 +43,8 @@ from basaltcli.errors import BasaltError
 from basaltcli.server import Server
 from support import checks, replication, workspace
 from support.binlog import BinlogReplay
+from support.load import DATABASE as LOAD_DATABASE
+from support.load import Load
 from support.workspace import Tally, Workspace
 
 _POINT = re.compile(r'BASALT_FAILPOINT\("([^"]+)"\)')
@@ -175,7 +175,7 @@ def die_in_company(work: Workspace, points: list[str], wanted: Callable[[str], b
         load = Load(server, work.directory, 2, 60, _CLIENTS)
         server.start()
         load.create_tables()
-        replay = BinlogReplay(server, [_load.DATABASE])
+        replay = BinlogReplay(server, [LOAD_DATABASE])
         replay.create_copies()
         link = replication.follow_with_copy(work, server, f"replica-{point}", _REPLICA)
         load.start(1)
@@ -187,7 +187,7 @@ def die_in_company(work: Workspace, points: list[str], wanted: Callable[[str], b
         server.start()
         problems += checks.check_tables(server) + load.errors + load.judge().problems
         problems += replay.catch_up() + replay.compare()
-        problems += link.catch_up(source_died=True) or link.compare([_load.DATABASE])
+        problems += link.catch_up(source_died=True) or link.compare([LOAD_DATABASE])
         problems += checks.engine_errors(server, log_size) + checks.engine_errors(link.replica)
         for one in (link.replica, server):
             one.kill()

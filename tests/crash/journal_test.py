@@ -9,9 +9,9 @@ from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from _journal import Attempt, Fate, Journal, Row, judge
+from support.journal import Attempt, Fate, Journal, Row, judge
 
 
 def row(version: int, client: int, number: int, k: int = 0) -> Row:

@@ -11,7 +11,8 @@ again on the same data and demands:
 
   - it starts, and no transaction stays prepared
   - CHECK TABLE of every table is clean
-  - every acknowledged commit is there, no other but those in doubt, each wholly (_journal.py)
+  - every acknowledged commit is there, no other but those in doubt, each wholly
+    (support/journal.py)
   - the binary log, replayed into InnoDB tables, gives the same rows (support/binlog.py)
   - the replica catches up and is the same: rows, definitions, indexes, position, own log
     (support/replication.py)
@@ -35,14 +36,14 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in 
 from rich.console import Console
 from rich.table import Table
 
-import _load
-from _journal import Fate, Verdict
-from _load import Load
 from _sysbench import DATABASE as SYSBENCH_DATABASE
 from _sysbench import Sysbench
 from basaltcli.server import Server
 from support import checks, replication, workspace
 from support.binlog import BinlogReplay
+from support.journal import Fate, Verdict
+from support.load import DATABASE as LOAD_DATABASE
+from support.load import Load
 from support.replication import Link
 from support.workspace import Tally, Workspace
 
@@ -79,7 +80,7 @@ class KillUnderLoad:
         clients = JOURNAL_CLIENTS_BESIDE_SYSBENCH if arguments.sysbench else arguments.threads
         self._load = Load(self._server, work.directory, arguments.tables, arguments.rows, clients)
         self._sysbench: Sysbench | None = None
-        databases = [_load.DATABASE]
+        databases = [LOAD_DATABASE]
         if arguments.sysbench:
             self._sysbench = Sysbench(self._server, work.directory / "sysbench.log",
                                       arguments.sysbench_rows, arguments.threads)

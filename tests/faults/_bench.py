@@ -8,17 +8,16 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder)
-                for folder in ("tools", "tests", "tests/crash")]
+sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in ("tools", "tests")]
 
 import pymysql
 from pymysql.constants import ER
 
-import _load
-from _load import Load
 from basaltcli.server import Server
 from support import checks
 from support.binlog import BinlogReplay
+from support.load import DATABASE as LOAD_DATABASE
+from support.load import Load
 from support.workspace import Workspace
 
 OPTIONS = ("--log-bin=binlog", "--sync-binlog=1", "--binlog-format=ROW", "--server-id=1",
@@ -53,7 +52,7 @@ class Bench:
 
     def replay_from_start(self) -> None:
         """To be called when the data directory is again as it was: nothing is replayed yet."""
-        self._replay = BinlogReplay(self.server, [_load.DATABASE, "other"])
+        self._replay = BinlogReplay(self.server, [LOAD_DATABASE, "other"])
 
     def start_load(self) -> None:
         self._rounds += 1

@@ -12,7 +12,7 @@ case, with clients that write and a binary log:
   - reads go on, and transactions of InnoDB; nothing hangs, and the server does not die
   - while the cause is there, rocksdb_resume fails; when it is gone, it succeeds and load goes on
   - after kill -9 and a restart every acknowledged commit is there, none that failed, and the binary
-    log agrees (tests/crash/_journal.py); CHECK TABLE is clean
+    log agrees (tests/support/journal.py); CHECK TABLE is clean
   - the same when the server is killed, or stopped, before a resume (--long: for every case)
 """
 

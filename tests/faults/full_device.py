@@ -34,9 +34,9 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in 
 import pymysql
 
 from _bench import OPTIONS, Bench
-from _load import is_connection_lost
 from basaltcli.errors import BasaltError
 from support import workspace
+from support.load import is_connection_lost
 from support.workspace import Tally, Workspace
 
 _DEVICE_MIB = 200

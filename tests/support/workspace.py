@@ -84,16 +84,22 @@ def skip(reason: str) -> int:
 
 
 class Workspace:
-    """See the module. The plugin is copied first, so that a build may go on beside the test."""
+    """See the module. The plugin is copied first, so that a build may go on beside the test.
 
-    def __init__(self, name: str, settings: Settings) -> None:
+    A `directory` that is given is used in place of a temporary one, with what is in it, and stays.
+    """
+
+    def __init__(self, name: str, settings: Settings, directory: Path | None = None) -> None:
         self.settings = settings
-        self.directory = Path(tempfile.mkdtemp(prefix=f"basalt-{name}-"))
-        self.is_kept = settings.keep
+        if directory is not None:
+            directory.mkdir(parents=True, exist_ok=True)
+        self.directory = directory or Path(tempfile.mkdtemp(prefix=f"basalt-{name}-"))
+        self.is_kept = settings.keep or directory is not None
         self._servers: list[Server] = []
         self._plugin_dir = self.directory / "plugin"
         self._template = self.directory / "template"
         if settings.plugin_dir.is_dir():
+            shutil.rmtree(self._plugin_dir, ignore_errors=True)
             shutil.copytree(settings.plugin_dir, self._plugin_dir, symlinks=True)
         self.release = server_release.ensure()
 

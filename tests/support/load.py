@@ -13,8 +13,8 @@ from typing import Any
 import pymysql
 from pymysql.constants import ER
 
-from _journal import Attempt, Fate, Journal, Row, Verdict, judge
 from basaltcli.server import Server
+from support.journal import Attempt, Fate, Journal, Row, Verdict, judge
 
 DATABASE = "journal"
 # The server rolls back one of us; the client goes on with another transaction.
@@ -27,13 +27,16 @@ class Load:
     """Tables, journals, and the threads between them. One Load lasts for several crashes.
 
     Errors of the server with a number among `refusals` do not end a client: it rolls back, goes on
-    after a moment, and their texts are kept in `refused`. A commit that is refused is none.
+    after a moment, and their texts are kept in `refused`. A commit that is refused is none. Errors
+    among `uncertain` are refusals likewise, but a commit that meets one may be done: KILL is one.
     """
 
     def __init__(self, server: Server, directory: Path, tables: int, rows: int,
-                 clients: int, refusals: frozenset[int] = frozenset()) -> None:
+                 clients: int, refusals: frozenset[int] = frozenset(),
+                 uncertain: frozenset[int] = frozenset()) -> None:
         self.server = server
-        self.refusals = refusals
+        self.refusals = refusals | uncertain
+        self.uncertain = uncertain
         self.refused: Counter[str] = Counter()
         self.tables = [f"t{number}" for number in range(1, tables + 1)]
         self.rows = rows
@@ -99,7 +102,7 @@ class Load:
     def _run(self, journal: Journal, chance: random.Random) -> None:
         try:
             connection = self.server.connect(database=DATABASE, autocommit=False)
-            client = _Client(connection, self, chance)
+            client = Client(connection, self, chance)
             client.execute("SET rocksdb_lock_wait_timeout = 5")
             while not self._stopping.is_set():
                 attempt = journal.begin()
@@ -115,12 +118,12 @@ class Load:
             self.errors.append(f"client {journal.client}: {type(error).__name__} {error}")
 
 
-class _Client:
+class Client:
     """One connection and its transactions."""
 
     def __init__(self, connection: pymysql.connections.Connection, load: Load,
                  chance: random.Random) -> None:
-        self._connection = connection
+        self.connection = connection
         self._cursor = connection.cursor()
         self._load = load
         self._tables = load.tables
@@ -138,11 +141,11 @@ class _Client:
                          + self._chance.choice(("READ COMMITTED", "REPEATABLE READ")))
             self._change(attempt)
             if self._chance.random() < 0.05:
-                self._connection.rollback()
+                self.connection.rollback()
                 return True
         except pymysql.err.Error as error:
             if error.args and error.args[0] in _RETRIED:
-                self._connection.rollback()
+                self.connection.rollback()
                 return True
             if self._is_refusal(error):
                 return True
@@ -150,8 +153,10 @@ class _Client:
                 return False
             raise
         try:
-            self._connection.commit()
+            self.connection.commit()
         except pymysql.err.Error as error:
+            if error.args and error.args[0] in self._load.uncertain:
+                attempt.fate = Fate.IN_DOUBT
             if self._is_refusal(error):
                 return True
             attempt.fate = Fate.IN_DOUBT
@@ -166,7 +171,7 @@ class _Client:
         if not error.args or error.args[0] not in self._load.refusals:
             return False
         self._load.refused[f"{error.args[0]} {error.args[1]}"] += 1
-        self._connection.rollback()
+        self.connection.rollback()
         time.sleep(0.05)
         return True
 
