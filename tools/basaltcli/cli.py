@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -123,6 +124,36 @@ def fuzz(names: tuple[str, ...], seconds: int) -> None:
     """
     from basaltcli import fuzz as fuzzing
     fuzzing.run(names, seconds)
+
+
+@basalt.command()
+@FLAVOUR
+@click.option("--hours", default=3.0, show_default=True, help="Load, over all calls.")
+@click.option("--directory", type=click.Path(path_type=Path), default=layout.BUILD / "endurance",
+              help="Where the run keeps its data and state (default: build/endurance).")
+@click.option("--seed", default=1, show_default=True, help="What is drawn depends on it.")
+@click.option("--cores", default=0.8, show_default=True,
+              help="Processor time that clients and servers may take together.")
+@click.option("--checkpoint", default=5.0, show_default=True,
+              help="Minutes of load between checkpoints.")
+@click.option("--go-on", is_flag=True, help="With the same data, even after a finding.")
+def endurance(flavour: str, hours: float, directory: Path, seed: int, cores: float,
+              checkpoint: float, go_on: bool) -> None:
+    """Run a server and its replica for hours, with kills and definitions, and check everything.
+
+    An interrupted run goes on when the same command is given again. It stops at what it finds.
+
+    \b
+    Example:
+      ./basalt endurance --hours 3
+    """
+    from basaltcli import build as builder
+    builder.build(flavour, False, False)
+    script = layout.ROOT / "tests" / "endurance" / "endurance.py"
+    command = [sys.executable, str(script), "--flavour", flavour, "--hours", str(hours),
+               "--directory", str(directory), "--seed", str(seed), "--cores", str(cores),
+               "--checkpoint", str(checkpoint), *(["--go-on"] if go_on else [])]
+    os.execv(command[0], command)
 
 
 basalt.add_command(demo)

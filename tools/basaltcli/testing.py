@@ -316,6 +316,8 @@ STEPS = (
          needs_build=True, is_quick=False),
     Step("faults", "Failing and full disks", _scripts("tests/faults", "*.py"), needs_build=True,
          is_quick=False),
+    Step("endurance", "Endurance, the short form", _scripts("tests/endurance", "*.py"),
+         needs_build=True, is_quick=False),
     Step("bench", "The laboratory: its tests, and each study small", _bench, needs_build=True,
          is_quick=False),
     Step("demo", "The demo, small", _demo, needs_build=True, is_quick=False),
