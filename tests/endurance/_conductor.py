@@ -22,7 +22,7 @@ from _client import Client, Common
 from _definitions import ChangingClient, DefiningClient
 from _figures import Figures
 from _judges import MIB, MemoryLimits, Sample
-from _rows import BankClient, JournalClient, LargeClient, Reader, TemporaryClient
+from _rows import ArchiveClient, BankClient, JournalClient, LargeClient, Reader, TemporaryClient
 from _xa import XaClient
 from basaltcli.errors import BasaltError
 from basaltcli.server import Server
@@ -46,13 +46,14 @@ _LOGS_MAX = (4 * 4 * _BUFFER_MIB + 256) * MIB
 # InnoDB, the server and its sessions; cache and memtables; large transactions and their traces.
 LIMITS = MemoryLimits(ceiling=(450 + _CACHE_MIB + 4 * _BUFFER_MIB + 450) * MIB, growth=96 * MIB,
                       warm_up=900)
-DATABASES = ("bank", "big", "brief", "xa", load.DATABASE, _definitions.DATABASE)
+DATABASES = ("bank", "big", "archive", "brief", "xa", load.DATABASE, _definitions.DATABASE)
 _JOURNAL_TABLES, _JOURNAL_ROWS = 3, 1000
 # A replica that dies amid these stops at them, with any engine (the user guide).
 UNSAFE = (DefiningClient.kind, XaClient.kind, LargeClient.kind, TemporaryClient.kind)
 _HANG_SECONDS = 400.0
 _IDLE_SECONDS = 300.0
 _PROGRESS_SECONDS = 60.0
+_SAVE_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,7 @@ class Conductor:
         self._last_progress = time.monotonic()
         self._processor: dict[int, float] = {}
         self._events = 0
+        self._last_save = 0.0
 
     # --- beginning ---
 
@@ -208,6 +210,7 @@ class Conductor:
             *(XaClient(common, number) for number in (1, 2)),
             *(Reader(common, number) for number in (1, 2)),
             Reader(common, 3, of_replica=True), LargeClient(common, 1),
+            ArchiveClient(common, 1),
             TemporaryClient(common, 1), TemporaryClient(common, 2), *defining,
             *(ChangingClient(common, number, tables) for number in (1, 2))]
         common.counts = self.figures.counts
@@ -255,6 +258,8 @@ class Conductor:
             self.figures.load_seconds += now - last
             last = now
             self._watch(now)
+            if now - self._last_save > _SAVE_SECONDS:
+                self._save()
             if now > next_kill:
                 self._kill_somebody()
                 next_kill = now + self._chance.uniform(1, 6)
@@ -581,7 +586,8 @@ class Conductor:
               f"{text}", flush=True)
 
     def _save(self) -> None:
-        self.figures.wall_seconds = self._wall_before + time.monotonic() - self._called
+        self._last_save = time.monotonic()
+        self.figures.wall_seconds = self._wall_before + self._last_save - self._called
         mutex = self._common.mutex if self._common is not None else None
         if mutex is None:
             self.figures.save(self._state)

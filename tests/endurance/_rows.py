@@ -39,6 +39,12 @@ CREATE TABLE rows_of_it (id INT PRIMARY KEY, k INT NOT NULL, payload VARCHAR(300
   ENGINE=ROCKSDB;
 CREATE TABLE state (id INT PRIMARY KEY, n BIGINT NOT NULL, total BIGINT NOT NULL) ENGINE=ROCKSDB;
 INSERT INTO state VALUES (1, 0, 0);
+CREATE DATABASE archive; USE archive;
+CREATE TABLE entries (id BIGINT PRIMARY KEY, at BIGINT NOT NULL, body VARBINARY(300),
+  KEY at (at)) ENGINE=ROCKSDB;
+CREATE TABLE state (id INT PRIMARY KEY, first BIGINT NOT NULL, last BIGINT NOT NULL)
+  ENGINE=ROCKSDB;
+INSERT INTO state VALUES (1, 1, 0);
 CREATE DATABASE brief; USE brief;
 CREATE TABLE results (id BIGINT AUTO_INCREMENT PRIMARY KEY, client INT NOT NULL, n INT NOT NULL,
   total BIGINT NOT NULL, copied INT NOT NULL, KEY (client, n)) ENGINE=ROCKSDB;
@@ -50,6 +56,12 @@ def bank_sums(rows: Sequence[Row]) -> tuple[int, ...]:
     return tuple(int(value or 0) for value in rows[0])
 
 
+def _archive_ways() -> dict[str, str]:
+    return {way: "SELECT COUNT(*), MIN(id), MAX(id) FROM archive.entries FORCE INDEX "
+            f"({way}) WHERE id + at >= 0" for way in ("PRIMARY", "at")}
+
+
+_ARCHIVE_STATE = "SELECT last - first + 1, first, last FROM archive.state"
 _SUMS = "COUNT(*), SUM(balance), SUM(tag)"
 _BY_INDEX = {name: f"SELECT {_SUMS} FROM bank.accounts FORCE INDEX ({name})"
              for name in ("PRIMARY", "branch", "tag")}
@@ -65,6 +77,11 @@ def judge_rows(server: Server) -> list[str]:
         f"SELECT COUNT(*), SUM(k) FROM big.rows_of_it FORCE INDEX ({way})")[0])
         for way in ("PRIMARY", "k")}
     problems += _judges.sum_problems(f"{name}: large table", ways, state)
+    found = {way: tuple(int(value or 0) for value in server.query(sql)[0])
+             for way, sql in _archive_ways().items()}
+    state = tuple(int(value) for value in server.query(_ARCHIVE_STATE)[0])
+    if state[0]:
+        problems += _judges.sum_problems(f"{name}: archive", found, state)
     wrong = server.query("SELECT COUNT(*) FROM brief.results WHERE n <> copied")[0][0]
     if wrong:
         problems.append(f"{name}: {wrong} temporary tables had other rows than were put in")
@@ -258,6 +275,8 @@ class Reader(Client):
             self._judge_bank(BANK_SUM)
             seen.add(self._judge_big())
             self._judge_journal()
+            if self.chance.random() < 0.3:
+                self._judge_archive()
             if time.monotonic() > deadline or self.common.gate.is_closed(self.kind):
                 break
             time.sleep(self.chance.uniform(0.5, 3))
@@ -292,10 +311,49 @@ class Reader(Client):
         self.demand(found == state, f"the large table by {way} has {found}, expected {state}")
         return state
 
+    def _judge_archive(self) -> None:
+        state = tuple(int(value) for value in self.execute(_ARCHIVE_STATE)[0])
+        way, sql = self.chance.choice(tuple(_archive_ways().items()))
+        found = tuple(int(value or 0) for value in self.execute(sql)[0])
+        self.demand(found == state or not state[0],
+                    f"the archive by {way} has {found}, expected {state}")
+
     def _judge_journal(self) -> None:
         found = [self.execute(f"SELECT COUNT(*), SUM(k) FROM {load.DATABASE}.t1 FORCE INDEX "
                               f"({way})")[0] for way in ("PRIMARY", "k")]
         self.demand(found[0] == found[1], f"journal.t1 by PRIMARY {found[0]}, by k {found[1]}")
+
+
+class ArchiveClient(Client):
+    """Puts entries in at one end and takes as many out at the other: most of the data there is."""
+
+    kind = "archive"
+    expected = COMMON | DEFINED_ANEW
+    database = "archive"
+    pause = 2.0
+    _rows_max = 400_000
+    _step = 2000
+
+    def turn(self) -> None:
+        step = self._step
+        self.session()
+        self.execute("BEGIN")
+        first, last = self.execute("SELECT first, last FROM state WHERE id = 1 FOR UPDATE")[0]
+        size = self.chance.randint(50, 250)
+        self.execute(f"INSERT INTO entries SELECT {last} + seq, ({last} + seq) DIV 7, "
+                     f"RANDOM_BYTES({size}) FROM seq_1_to_{step}")
+        last += step
+        if last - first > self._rows_max * self.common.scale:
+            way = self.chance.choice((f"id < {first + step}",
+                                      f"at <= {(first + step - 1) // 7} AND id < {first + step}"))
+            self.execute(f"DELETE FROM entries WHERE {way}")
+            first += step
+        self.execute("UPDATE state SET first = %s, last = %s WHERE id = 1", (first, last))
+        if self.chance.random() < 0.1:
+            self.execute("ROLLBACK")
+            return
+        self.execute("COMMIT")
+        self.succeeded()
 
 
 class LargeClient(Client):
