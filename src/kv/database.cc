@@ -27,6 +27,7 @@
 #include "kv/iterator_pool.h"
 #include "kv/log_check.h"
 #include "kv/log_continuity.h"
+#include "kv/log_marks.h"
 #include "kv/memory_budget.h"
 #include "kv/rocksdb_access.h"
 #include "kv/rocksdb_options.h"
@@ -161,10 +162,12 @@ Result<std::unique_ptr<Database>> Database::open(const DatabaseOptions& options,
   }
   BuildDirectory::remove_all(database->options_);
   BASALT_TRY(database->heed_logs());
+  // Of a process that was killed they are perhaps only in memory, and what is replayed of them goes
+  // to files: the next crash must not find less of them than this opening.
+  BASALT_TRY(database->files_->sync_logs_of(options.directory));
   BASALT_TRY(database->open_families());
-  // The newest number may be one of files that no record has (ingest()), and the next such files
-  // may be the first thing that comes: between two records the log may lack one number, not two.
-  BASALT_TRY(database->outcome_of_write(database->write_nothing()));
+  const LogMark opened{LogMark::Kind::kOpened, database->continuity_->next().value_or(0)};
+  BASALT_TRY(database->write_mark(opened));
   database->health_->measure_space();
   return database;
 }
@@ -377,27 +380,25 @@ Status Database::ingest(FamilyId family, const std::vector<std::string>& paths) 
   // What is read of the files to take them in says nothing of what queries will want.
   options.fill_cache = false;
   options.prefetch_lmax_index_and_filter_blocks = false;
-  // One at a time: between two records the log may lack one number (LogContinuity), not two.
+  // One at a time, as the marks are. Files that come into the way of a compaction take sequence
+  // numbers that no record has, one each.
   const std::lock_guard guard(ingestion_mutex_);
+  BASALT_TRY(write_mark({LogMark::Kind::kIngesting, paths.size()}));
   {
     const LogWrite log_write;
     BASALT_TRY(outcome_of_write(
         db_->GetBaseDB()->IngestExternalFile(family_handle(family), paths, options)));
   }
-  // If the files came into the way of a compaction they have got one all the same. RocksDB reads
-  // on behind a torn end of the log only if the next log begins with the number that follows: the
-  // end must not be before the files.
-  return outcome_of_write(write_nothing());
+  return write_mark({LogMark::Kind::kIngested, 0});
 }
 
-// A record that changes nothing, on its way through log and disk.
-rdb::Status Database::write_nothing() {
-  rdb::WriteBatch nothing;
-  if (const rdb::Status status = nothing.PutLogData("nothing"); !status.ok()) return status;
+Status Database::write_mark(const LogMark& mark) {
+  rdb::WriteBatch changes;
+  BASALT_TRY(from_rocksdb(changes.PutLogData(encode(mark))));
   rdb::WriteOptions options;
   options.sync = true;
   const LogWrite log_write;
-  return db_->GetBaseDB()->Write(options, &nothing);
+  return outcome_of_write(db_->GetBaseDB()->Write(options, &changes));
 }
 
 Status Database::resume() {
@@ -406,7 +407,7 @@ Status Database::resume() {
   health_->note_compaction_success();
   BASALT_TRY(files_->repair_logs());
   BASALT_TRY(from_rocksdb(db_->Resume()));
-  return from_rocksdb(write_nothing());
+  return write_mark({});
 }
 
 Status Database::sync_once() {

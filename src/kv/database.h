@@ -159,6 +159,7 @@ class MemoryBudget;
 class CacheLoader;
 class GuardedFileSystem;
 class KeyPartsSlot;
+struct LogMark;
 class LogContinuity;
 
 class Database {
@@ -258,7 +259,8 @@ class Database {
   Status open_families();
   void begin_caching(const std::shared_ptr<BlockCache>& cache);
   Status sync_once();
-  rdb::Status write_nothing();
+  // Writes a record that changes nothing, through log and disk.
+  Status write_mark(const LogMark& mark);
   void await_cause() const;
   Status known_cause(Status unexplained) const;
 
@@ -270,7 +272,7 @@ class Database {
   const std::unique_ptr<rdb::Env> env_;
   std::unique_ptr<LogContinuity> continuity_;
   std::mutex resume_mutex_;
-  std::mutex ingestion_mutex_;  // held from the ingestion to the record behind it
+  std::mutex ingestion_mutex_;  // held from the mark before an ingestion to the one behind it
   const std::shared_ptr<KeyPartsSlot> key_parts_;
   rdb::TransactionDB* db_ = nullptr;
   std::vector<rdb::ColumnFamilyHandle*> families_;

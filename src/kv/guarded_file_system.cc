@@ -8,6 +8,8 @@
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <system_error>
 #include <utility>
@@ -34,6 +36,26 @@ std::string directory_of(const std::string& path) { return path.substr(0, path.r
 // Of a log.
 std::uint64_t number_of(const std::string& path) {
   return std::strtoull(path.c_str() + path.rfind('/') + 1, nullptr, 10);
+}
+
+// The logs of a directory with the number `first` and greater ones, oldest first.
+Status find_logs(const std::string& directory, std::uint64_t first,
+                 std::vector<std::string>& logs) {
+  std::error_code error;
+  if (!std::filesystem::exists(directory, error)) return Status::ok();
+  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
+    const std::string log = entry.path();
+    if (is_log(log) && number_of(log) >= first) logs.push_back(log);
+  }
+  if (error) return Status(ErrorCode::kIoError, "'" + directory + "': " + error.message());
+  std::ranges::sort(logs, {}, number_of);
+  return Status::ok();
+}
+
+// Whether a log has no record.
+bool is_blank(const std::string& log) {
+  std::ifstream in(log, std::ios::binary);
+  return std::all_of(std::istreambuf_iterator<char>(in), {}, [](char c) { return c == 0; });
 }
 
 // As an error of one file that may be tried again.
@@ -298,21 +320,26 @@ void GuardedFileSystem::refuse(const std::string& cause) {
 
 void GuardedFileSystem::refuse_no_more() { refuse({}); }
 
+Status GuardedFileSystem::sync_logs_of(const std::string& directory) {
+  std::vector<std::string> logs;
+  BASALT_TRY(find_logs(directory, 0, logs));
+  const rdb::IOOptions options;
+  for (const std::string& log : logs) {
+    BASALT_TRY(from_rocksdb(
+        target()->SyncFile(log, rdb::FileOptions(), options, /*use_fsync=*/false, nullptr)));
+  }
+  return logs.empty() ? Status::ok() : from_rocksdb(sync_directory(directory, options));
+}
+
 Status GuardedFileSystem::set_aside_logs_from(const std::string& path, std::string& folder) {
-  namespace fs = std::filesystem;
   const std::string directory = directory_of(path);
   folder = directory + "/damaged_wals";
-  std::error_code error;
-  fs::create_directory(folder, error);
-  std::vector<fs::path> logs;
-  for (const auto& entry : fs::directory_iterator(directory, error)) {
-    const std::string log = entry.path();
-    if (is_log(log) && number_of(log) >= number_of(path)) logs.push_back(entry.path());
-  }
-  if (error) return Status(ErrorCode::kIoError, "'" + folder + "': " + error.message());
-  for (const fs::path& log : logs) {
-    BASALT_TRY(set_aside(log, folder / log.filename()));
-  }
+  const rdb::IOOptions options;
+  BASALT_TRY(from_rocksdb(target()->CreateDirIfMissing(folder, options, nullptr)));
+  BASALT_TRY(from_rocksdb(sync_directory(directory, options)));
+  std::vector<std::string> logs;
+  BASALT_TRY(find_logs(directory, number_of(path), logs));
+  for (const std::string& log : logs) BASALT_TRY(set_aside(log, folder));
   return Status::ok();
 }
 
@@ -356,26 +383,30 @@ rdb::IOStatus GuardedFileSystem::sync_directory(const std::string& directory,
   return names->FsyncWithDirOptions(options, nullptr, rdb::DirFsyncOptions());
 }
 
-// RocksDB knows how large the log has to be.
-Status GuardedFileSystem::set_aside(const std::string& log, const std::string& kept) {
-  const rdb::IOOptions options;
-  rdb::IOStatus status = target()->LinkFile(log, kept, options, nullptr);
+Status GuardedFileSystem::set_aside(const std::string& log, const std::string& folder) {
+  // Done before this was interrupted.
+  if (is_blank(log)) return Status::ok();
+  namespace fs = std::filesystem;
+  const std::string name = fs::path(log).filename();
+  std::string kept = folder + "/" + name;
   std::error_code error;
-  const bool is_done = !status.ok() && std::filesystem::exists(kept, error) &&
-                       !std::filesystem::equivalent(log, kept, error);
-  if (is_done) return Status::ok();
-  if (!status.ok() && !std::filesystem::exists(kept, error)) return from_rocksdb(status);
-  status = sync_directory(directory_of(kept), options);
-  const std::string empty = log + ".dbtmp";  // RocksDB removes what is left of it
+  for (int i = 2; fs::exists(kept, error) && !fs::equivalent(log, kept, error); ++i) {
+    kept = folder + "/" + name + "." + std::to_string(i);
+  }
+  const rdb::IOOptions options;
+  rdb::IOStatus status;
+  if (!fs::exists(kept, error)) status = target()->LinkFile(log, kept, options, nullptr);
+  if (status.ok()) status = sync_directory(folder, options);
+  // RocksDB knows how large the log has to be, and removes what is left of such a name.
+  const std::string blank = log.substr(0, log.rfind('.')) + ".dbtmp";
   std::unique_ptr<rdb::FSWritableFile> file;
   if (status.ok()) {
-    status = target()->NewWritableFile(empty, rdb::FileOptions(), &file, nullptr);
+    status = target()->NewWritableFile(blank, rdb::FileOptions(), &file, nullptr);
   }
-  const std::uintmax_t size = std::filesystem::file_size(log, error);
-  if (status.ok()) status = file->Truncate(size, options, nullptr);
+  if (status.ok()) status = file->Truncate(fs::file_size(log, error), options, nullptr);
   if (status.ok()) status = file->Fsync(options, nullptr);
   if (status.ok()) status = file->Close(options, nullptr);
-  if (status.ok()) status = target()->RenameFile(empty, log, options, nullptr);
+  if (status.ok()) status = target()->RenameFile(blank, log, options, nullptr);
   if (status.ok()) status = sync_directory(directory_of(log), options);
   return from_rocksdb(status);
 }

@@ -54,6 +54,8 @@ class GuardedFileSystem final : public rdb::FileSystemWrapper {
   // on fails, and has changed nothing.
   void refuse(const std::string& cause);
   void refuse_no_more();
+  // Makes all that the logs of the directory hold, and their names, survive a crash of the machine.
+  Status sync_logs_of(const std::string& directory);
   // Moves the log and the newer ones of its directory to a folder there, named in `folder`, and
   // puts logs of the same sizes without records in their places, durably. May be called again after
   // it was interrupted.
@@ -91,7 +93,7 @@ class GuardedFileSystem final : public rdb::FileSystemWrapper {
     std::uint64_t end;
   };
   Status repair(const Remnant& remnant);
-  Status set_aside(const std::string& log, const std::string& kept);
+  Status set_aside(const std::string& log, const std::string& folder);
   void remember(Remnant remnant);
   // The error of refuse(), once that was called.
   rdb::IOStatus check_refusal();

@@ -7,14 +7,12 @@
 
 #include "base/bytes.h"
 #include "kv/guarded_file_system.h"
+#include "kv/rocksdb_access.h"
 
 namespace basalt::kv {
 namespace {
 
-// An ingestion takes at most one, and an empty record follows, perhaps in the next log.
-constexpr std::uint64_t kNumbersWithoutRecord = 1;
-
-// Counts the sequence numbers that a record takes.
+// Counts the sequence numbers that a record takes, and finds its mark.
 class NumberCounter final : public rdb::WriteBatch::Handler {
  public:
   explicit NumberCounter(std::unordered_map<std::string, std::uint64_t>& prepared)
@@ -23,6 +21,7 @@ class NumberCounter final : public rdb::WriteBatch::Handler {
   std::uint64_t count() const { return count_; }
   // Whether it commits what no record before has prepared.
   bool has_unknown() const { return has_unknown_; }
+  const LogMark& mark() const { return mark_; }
 
   rdb::Status PutCF(std::uint32_t, const rdb::Slice&, const rdb::Slice&) override { return one(); }
   rdb::Status DeleteCF(std::uint32_t, const rdb::Slice&) override { return one(); }
@@ -52,6 +51,7 @@ class NumberCounter final : public rdb::WriteBatch::Handler {
     return {};
   }
   rdb::Status MarkNoop(bool) override { return {}; }
+  void LogData(const rdb::Slice& blob) override { mark_ = parse_log_mark(view_of(blob)); }
 
  private:
   rdb::Status one() {
@@ -63,12 +63,18 @@ class NumberCounter final : public rdb::WriteBatch::Handler {
   std::uint64_t count_ = 0;
   std::uint64_t before_prepare_ = 0;
   bool has_unknown_ = false;
+  LogMark mark_;
 };
 
 }  // namespace
 
-bool LogContinuity::is_behind_a_gap(std::uint64_t log, std::uint64_t first) const {
-  return log != log_ && next_ && first > *next_ + kNumbersWithoutRecord;
+bool LogContinuity::is_behind_a_gap(std::uint64_t log, std::uint64_t first,
+                                    const LogMark& mark) const {
+  if (log == log_ || !next_) return false;
+  // RocksDB goes on behind the newest number of files, too, of which the logs may have lost what
+  // was not synced. What it had replayed then must still be there.
+  if (mark.kind == LogMark::Kind::kOpened) return mark.number > *next_;
+  return first > *next_ + without_record_;
 }
 
 void LogContinuity::ColumnFamilyLogNumberMap(
@@ -85,15 +91,19 @@ rdb::WalFilter::WalProcessingOption LogContinuity::LogRecordFound(unsigned long 
                                                                   rdb::WriteBatch*, bool*) {
   // A record begins with its first number.
   const auto first = load_le<std::uint64_t>(batch.Data().data());
-  if (is_behind_a_gap(log, first)) {
+  NumberCounter counter(prepared_);
+  // What cannot be gone through RocksDB will not replay either.
+  const bool is_known = batch.Iterate(&counter).ok() && !counter.has_unknown();
+  const LogMark& mark = counter.mark();
+  if (is_behind_a_gap(log, first, mark)) {
     if (!gap_) gap_ = {path, first, *next_, newest_first_log_ > log_};
     files_.refuse("the logs have a gap");
     return WalProcessingOption::kCorruptedRecord;
   }
   log_ = log;
-  NumberCounter counter(prepared_);
-  // What cannot be gone through RocksDB will not replay either.
-  const bool is_known = batch.Iterate(&counter).ok() && !counter.has_unknown();
+  if (mark.kind != LogMark::Kind::kNone) {
+    without_record_ = mark.kind == LogMark::Kind::kIngesting ? mark.number : 0;
+  }
   next_ = is_known ? std::optional(first + counter.count()) : std::nullopt;
   return WalProcessingOption::kContinueProcessing;
 }

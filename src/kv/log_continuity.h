@@ -7,6 +7,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "kv/log_marks.h"
 #include "kv/rocksdb_fwd.h"
 
 namespace basalt::kv {
@@ -32,7 +33,8 @@ struct LogGap {
 // How         RocksDB shows each record before it replays it. The number that comes next is known
 //             from those before: of a commit in two phases, which takes the numbers of what was
 //             prepared, only if the prepared part was shown, too; where it was not, the next
-//             record is believed. Ingested files may take one number that no record has.
+//             record is believed. Ingested files may take numbers that no record has; records
+//             around them say how many (LogMark), and so does the first one after each opening.
 // At a hole   The file system refuses all that follows, so that the opening fails and the database
 //             is left as it is.
 // Threads     Belongs to the thread that opens the database.
@@ -41,6 +43,8 @@ class LogContinuity final : public rdb::WalFilter {
   explicit LogContinuity(GuardedFileSystem& files) : files_(files) {}
 
   const std::optional<LogGap>& gap() const { return gap_; }
+  // The number that follows what was replayed, if known.
+  const std::optional<std::uint64_t>& next() const { return next_; }
 
   const char* Name() const override { return "BasaltLogContinuity"; }
   void ColumnFamilyLogNumberMap(const std::map<std::uint32_t, std::uint64_t>& first_logs,
@@ -50,7 +54,7 @@ class LogContinuity final : public rdb::WalFilter {
                                      bool* is_replaced) override;
 
  private:
-  bool is_behind_a_gap(std::uint64_t log, std::uint64_t first) const;
+  bool is_behind_a_gap(std::uint64_t log, std::uint64_t first, const LogMark& mark) const;
 
   GuardedFileSystem& files_;
   std::optional<LogGap> gap_;
@@ -58,6 +62,7 @@ class LogContinuity final : public rdb::WalFilter {
   std::uint64_t newest_first_log_ = 0;
   std::uint64_t log_ = 0;               // of the last record
   std::optional<std::uint64_t> next_;   // the number of the record that comes next, if known
+  std::uint64_t without_record_ = 0;    // so many numbers may have been taken by files since
   // How many numbers the commit of each prepared transaction takes, by name.
   std::unordered_map<std::string, std::uint64_t> prepared_;
 };

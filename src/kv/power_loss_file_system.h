@@ -70,6 +70,14 @@ class PowerLossFileSystem : public rdb::FileSystemWrapper {
     }
   }
 
+  // Only the first bytes of the file are on disk after all.
+  void forget_sync(const std::string& path, std::size_t kept_bytes) {
+    const FilePointer file = find(path);
+    const std::lock_guard guard(mutex_);
+    file->disk.resize(kept_bytes);
+    note_pages(*file, kept_bytes, file->now.size());
+  }
+
   // What the directory may hold if the machine stops now. `arrives`: how likely it is that what was
   // not synced of a file is there; below 0: drawn for each file.
   Image draw(const std::string& directory, Chance& chance,

@@ -179,10 +179,16 @@ TEST_F(LogGapTest, WhatIsBehindAHoleThatIsAcceptedIsNeverReplayedAndKept) {
     lose_end(6, leaves_zeros);
     const fs::path behind = logs_in(path_).back();
     const std::string records = contents_of(behind);
+    // From an earlier time, or of a copy.
+    const fs::path other = fs::path(path_) / "damaged_wals" / behind.filename();
+    if (leaves_zeros) {
+      fs::create_directory(other.parent_path());
+      std::ofstream(other) << "other";
+    }
     EXPECT_TRUE(succeeds(open(true)));
     EXPECT_EQ(first_, 6u);
     EXPECT_EQ(second_, 0u);
-    EXPECT_EQ(contents_of(fs::path(path_) / "damaged_wals" / behind.filename()), records);
+    EXPECT_EQ(contents_of(leaves_zeros ? other.string() + ".2" : other.string()), records);
     EXPECT_TRUE(succeeds(open(false))) << "the next start finds no hole";
     EXPECT_EQ(first_, 6u);
     EXPECT_EQ(later_, 1u);
@@ -218,6 +224,39 @@ TEST(PowerLossTest, ALogWhoseFirstRecordIsTornHidesNothingOfTheNextOne) {
   EXPECT_EQ(value_of(*found, kDefaultFamily, "in a file"), "1");
   EXPECT_EQ(value_of(*found, kDefaultFamily, "torn"), "(none)");
   EXPECT_EQ(value_of(*found, kDefaultFamily, "acknowledged"), "1");
+}
+
+// A process is killed, the next one recovers, and then the machine stops: of the first log the
+// system had not written the end.
+TEST(PowerLossTest, WhatWasRecoveredOfALogIsOnDiskBeforeTheNextLogHasRecords) {
+  test::TestDirectory directory;
+  const std::string killed = directory / "killed";
+  const std::string stopped = directory / "stopped";
+  std::size_t written = 0;
+  {
+    const std::unique_ptr<Database> database = test::open_database(directory / "db");
+    put(*database, "written");
+    written = fs::file_size(logs_in(directory / "db").back());
+    put(*database, "in memory");
+    test::copy_crash_image(directory / "db", killed);
+  }
+  auto files = std::make_shared<PowerLossFileSystem>(1);
+  files->adopt(killed);
+  files->forget_sync(logs_in(killed).back(), written);
+  {
+    Result<std::unique_ptr<Database>> database =
+        Database::open(test::small_options(killed), files);
+    must(database.status());
+    put(*database.value(), "later");
+    must(database.value()->sync_log());
+    PowerLossFileSystem::Chance chance(1);
+    PowerLossFileSystem::write(
+        files->draw(killed, chance, [](const std::string&) { return 0.0; }), stopped);
+  }
+  const std::unique_ptr<Database> found = test::open_database(stopped);
+  for (const char* const key : {"written", "in memory", "later"}) {
+    EXPECT_EQ(value_of(*found, kDefaultFamily, key), "1") << key;
+  }
 }
 
 TEST(PowerLossTest, WhatIsCurrentIsThere) {

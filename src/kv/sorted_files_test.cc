@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -175,8 +176,8 @@ TEST_F(SortedFilesTest, IngestionTakesNoSequenceNumberThatTheLogDoesNotHaveAlsoW
   EXPECT_EQ(entries(), 10u);
 }
 
-// Files over others take a sequence number that no record of the log has. A log that goes on behind
-// two of them would look as if it had lost its end.
+// Files over others take a sequence number each that no record of the log has. A log that goes on
+// behind them might look as if it had lost its end.
 class NumberedFilesTest : public SortedFilesTest {
  protected:
   NumberedFilesTest() {
@@ -187,15 +188,40 @@ class NumberedFilesTest : public SortedFilesTest {
     EXPECT_TRUE(prepared_->Prepare().ok());
     ingest_over();
   }
-  void ingest_over() {
-    const auto files = begin();
-    must(write(*files, 10));
-    must(database_->ingest(kDefaultFamily, files->paths()));
+  static constexpr std::uint32_t kFiles = 3;
+
+  std::string newest_log() const {
+    std::set<std::string> logs;
+    for (const auto& entry : fs::directory_iterator(path_)) {
+      if (entry.path().extension() == ".log") logs.insert(entry.path().filename());
+    }
+    return *logs.rbegin();
   }
-  // Goes on with what is there while ingestions wait for the records behind them.
+
+  std::vector<std::string> make_files(const std::string& directory) {
+    std::vector<std::string> paths;
+    for (std::uint32_t i = 0; i < kFiles; ++i) {
+      SortedFiles files(*database_, kDefaultFamily, directory + "/part" + std::to_string(i) + "-");
+      must(files.put(key_of(i), "value"));
+      must(files.finish());
+      paths.push_back(files.paths().at(0));
+    }
+    return paths;
+  }
+  void ingest_over() {
+    build_.reset();
+    build_ = must(BuildDirectory::make(database_->options(), kIndex));
+    must(database_->ingest(kDefaultFamily, make_files(build_->path())));
+  }
+  // Goes on with what is there while ingestions wait for the records behind them: the second that
+  // each of them writes.
   void crash_during(const std::function<void()>& ingest) {
     const std::string image = path_ + "x";
-    files_->set({.operation = Operation::kAppend, .part = ".log", .cause = 0, .is_held = true});
+    files_->set({.operation = Operation::kAppend,
+                 .part = ".log",
+                 .cause = 0,
+                 .skipped = 1,
+                 .is_held = true});
     {
       const std::jthread first(ingest);
       await([&] { return files_->held() > 0; });
@@ -216,22 +242,31 @@ class NumberedFilesTest : public SortedFilesTest {
 TEST_F(NumberedFilesTest, TheFirstFilesAfterACrashOfAnIngestionLeaveNoHole) {
   const std::uint64_t before = database_->newest_sequence();
   crash_during([&] { ingest_over(); });
-  EXPECT_EQ(database_->newest_sequence(), before + 1) << "they have taken a number";
+  EXPECT_EQ(database_->newest_sequence(), before + kFiles) << "they have taken numbers";
   ingest_over();
   crash();
-  EXPECT_EQ(entries(), 10u);
+  EXPECT_EQ(entries(), kFiles);
 }
 
 TEST_F(NumberedFilesTest, TwoIngestionsAtOnceLeaveNoHole) {
   crash_during([&] {
     const auto other = must(BuildDirectory::make(database_->options(), kIndex + 1));
-    SortedFiles others(*database_, kDefaultFamily, other->path() + "/");
-    must(write(others, 10));
-    const std::jthread second([&] { must(database_->ingest(kDefaultFamily, others.paths())); });
+    const std::vector<std::string> others = make_files(other->path());
+    const std::jthread second([&] { must(database_->ingest(kDefaultFamily, others)); });
     ingest_over();
   });
   crash();
-  EXPECT_EQ(entries(), 10u);
+  EXPECT_EQ(entries(), kFiles);
+}
+
+TEST_F(NumberedFilesTest, ALogThatBeginsBetweenFilesAndTheRecordBehindThemHasNoHole) {
+  const std::string log_before = newest_log();
+  crash_during([&] { ingest_over(); });
+  // Others write behind the files, first of all to a new log.
+  must(put("a", "1"));
+  crash();
+  EXPECT_NE(newest_log(), log_before);
+  EXPECT_EQ(entries(), kFiles);
 }
 
 TEST_F(SortedFilesTest, EntriesAreChangedAndRemovedAsOthers) {
