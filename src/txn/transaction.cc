@@ -485,10 +485,15 @@ void Transaction::note_change(std::string_view key) {
 }
 
 // A commit into an index of which nobody knows any more would leave rows that nobody gives back.
+// Indexes of which only locks are held may be gone: those of temporary tables that were dropped.
 void Transaction::check_commit() const {
-  BASALT_DEBUG_ASSERT(std::ranges::all_of(changed_indexes_.all(), [this](std::uint32_t index) {
-    return manager_.may_commit(index);
+  BASALT_DEBUG_ASSERT(std::ranges::all_of(changed_keys_.all(), [this](const KeySpans::Span& span) {
+    return manager_.may_commit(span.index);
   }));
+  BASALT_DEBUG_ASSERT(!changes_are_unknown_ ||
+                      std::ranges::all_of(changed_indexes_.all(), [this](std::uint32_t index) {
+                        return manager_.may_commit(index);
+                      }));
 }
 
 Status Transaction::put(kv::FamilyId family, std::string_view key, std::string_view value) {
