@@ -103,12 +103,14 @@ class Transaction:
         del self.savepoints[[each.name for each in self.savepoints].index(name):]
 
     def prepare(self) -> None:
-        """XA PREPARE: nothing will be read any more, so what was read may change around it."""
+        """XA PREPARE: nothing will be read any more, so what was read may change around it. But its
+        table is perhaps kept as if rows were locked."""
         self.is_prepared = True
         self.savepoints.clear()
         for locks in (self.certain, self.possible):
             for key in [key for key in locks if key[1] == "closed ranges"]:
                 del locks[key]
+                self.possible[(key[0], "formerly closed ranges", ())] = True
 
     def recover(self, committed: dict[str, Rows]) -> None:
         """A prepared transaction after a restart: certainly it only has what it changed."""

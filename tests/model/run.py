@@ -58,6 +58,7 @@ _DUPLICATE = re.compile(r"for key '(\w+)'")
 _UNKNOWN_XID = 1397
 _NOT_IN_THIS_STATE = 1399
 _POLL_SECONDS = 0.002
+_END_SECONDS = 60
 
 
 class Disagreement(Exception):
@@ -251,10 +252,7 @@ class ModelTest:
             self._server.query(f"KILL CONNECTION {thread}")
         if session.connection.open:
             session.connection.close()
-        # It is counted until it has left its transaction; the list of processes loses it before.
-        while int(self._server.query("SHOW GLOBAL STATUS LIKE 'Threads_connected'")[0][1]) > len(
-                self._sessions):
-            time.sleep(_POLL_SECONDS)
+        self._await_end()
         if session.temporary is not None:
             self._forget_temporary(session)
         if transaction is not None and transaction.is_prepared:
@@ -265,6 +263,18 @@ class ModelTest:
             self._model.roll_back(transaction)
         self._sessions[session.number - 1] = Session(session.number,
                                                      self._connect(session.number))
+
+    def _await_end(self) -> None:
+        """Returns when a session has left its transaction: the server counts it until then, though
+        the list of processes has lost it before."""
+        deadline = time.monotonic() + _END_SECONDS
+        while True:
+            connected = self._server.query("SHOW GLOBAL STATUS LIKE 'Threads_connected'")
+            if int(connected[0][1]) <= len(self._sessions):
+                return
+            if time.monotonic() > deadline:
+                raise Disagreement(f"a session has not ended after {_END_SECONDS} s")
+            time.sleep(_POLL_SECONDS)
 
     def _end_all(self) -> None:
         """What is open but not prepared, so that nobody keeps tables who could be asked."""
@@ -304,6 +314,7 @@ class ModelTest:
         """A statement in the session's transaction, or one that is a transaction itself."""
         transaction = session.transaction or self._model.begin(session.is_repeatable)
         failed = True
+        snapshot = transaction.snapshot, transaction.snapshot_moment
         try:
             sql, expected = self._generator.draw(transaction, session.temporary)
             transaction.takes_part = True
@@ -312,6 +323,7 @@ class ModelTest:
             self._run(session, sql, expected)
             failed = expected.error != 0
         except Unknown:
+            transaction.snapshot, transaction.snapshot_moment = snapshot
             self.counts["not predictable"] += 1
         finally:
             if session.transaction is None:
@@ -414,21 +426,12 @@ class ModelTest:
         if session.temporary is None:
             self._execute(session, table.create_sql())
             session.temporary = table
-        elif kind < 0.4 and not self._locks_temporary(session):
+        elif kind < 0.4:
             self._execute(session, f"DROP TEMPORARY TABLE {table.name}")
             self._forget_temporary(session)
         elif kind < 0.6 and session.transaction is None:
             self._execute(session, f"TRUNCATE TABLE {table.name}")
             self._model.committed = defaultdict(dict, {**self._model.committed, table.name: {}})
-
-    def _locks_temporary(self, session: Session) -> bool:
-        """Whether the session's XA transaction has perhaps only locks in its temporary table.
-
-        When that is dropped before XA PREPARE, a build with asserts ends at XA COMMIT.
-        """
-        transaction, table = session.transaction, session.temporary
-        return (transaction is not None and table is not None and bool(transaction.xid)
-                and table.name in transaction.uses and not transaction.own[table.name])
 
     def _forget_temporary(self, session: Session) -> None:
         assert session.temporary is not None
