@@ -78,7 +78,8 @@ class EstimatesTest : public testing::TestWithParam<Distribution> {
 
   void open() {
     statistics_ = std::make_unique<TableStatistics>(*database_, catalog_, &key_layouts_, table_,
-                                                    [] { return now_us; });
+                                                    [] { return now_us; },
+                                                    [] { return std::int64_t{0}; });
   }
   std::string key(std::size_t index, std::uint32_t id, const Row& row) const {
     std::string key;
@@ -135,7 +136,7 @@ class EstimatesTest : public testing::TestWithParam<Distribution> {
   // thousands that exist, some entries all over the index tell less.
   static constexpr double kAmongRemoved = 6;
   void expect_good(const std::string& state, double factor = 2) {
-    // What refreshes cost is hundredfold to pass before the next one that is early.
+    // Not yet time for a refresh that comes anyway.
     now_us += 900'000;
     const testing::ScopedTrace trace(__FILE__, __LINE__, state);
     // Of what is deleted in files some stay on the books until the next compaction.

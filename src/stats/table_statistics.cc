@@ -56,13 +56,6 @@ std::uint64_t rounded(double number) {
 
 std::uint64_t distance(std::uint64_t a, std::uint64_t b) { return a < b ? b - a : a - b; }
 
-// Processor time of this thread: what a refresh costs, whoever else runs meanwhile.
-std::int64_t thread_us() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000 + time.tv_nsec / 1000;
-}
-
 // The width in bytes of the integers that are the keys of an index; 0 if they are anything else.
 std::size_t integer_bytes(const catalog::TableDefinition& table,
                           const catalog::IndexDefinition& index) {
@@ -87,12 +80,13 @@ std::string_view without_id(std::string_view key) {
 
 TableStatistics::TableStatistics(kv::Database& database, catalog::Catalog& catalog,
                                  kv::KeyPartsSource* key_parts, catalog::TablePointer table,
-                                 Clock clock)
+                                 Clock clock, Clock cost_clock)
     : database_(database),
       catalog_(catalog),
       key_parts_(key_parts),
       table_(std::move(table)),
       clock_(clock),
+      cost_clock_(cost_clock),
       entry_bytes_(table_->indexes.size()),
       stored_entry_bytes_(table_->indexes.size()) {
   for (const catalog::IndexDefinition& index : table_->indexes) {
@@ -108,6 +102,12 @@ std::int64_t TableStatistics::steady_us() {
   using std::chrono::duration_cast;
   using std::chrono::microseconds;
   return duration_cast<microseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+std::int64_t TableStatistics::thread_us() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000 + time.tv_nsec / 1000;
 }
 
 kv::FamilyId TableStatistics::family_of(std::size_t index_number) const {
@@ -154,7 +154,7 @@ void TableStatistics::refresh_if_due() {
 
 void TableStatistics::refresh() {
   const std::int64_t begin_us = clock_();
-  const std::int64_t thread_begin_us = thread_us();
+  const std::int64_t thread_begin_us = cost_clock_();
   // Read first: what changes meanwhile is seen next time.
   const std::uint64_t updates = updated_rows_.load(std::memory_order_relaxed);
   const std::uint64_t version = database_.structure_version(family_of(0));
@@ -182,7 +182,7 @@ void TableStatistics::refresh() {
   const std::int64_t end_us = clock_();
   next_refresh_ms_ =
       end_us / 1000 + std::max(kRefreshIntervalMs, kPauseFactor * (end_us - begin_us) / 1000);
-  next_early_refresh_us_ = end_us + std::max(kPauseFactor * (thread_us() - thread_begin_us),
+  next_early_refresh_us_ = end_us + std::max(kPauseFactor * (cost_clock_() - thread_begin_us),
                                              kEarlyPauseFactor * (end_us - begin_us));
 }
 

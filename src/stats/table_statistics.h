@@ -38,10 +38,11 @@ class TableStatistics {
   using Clock = std::int64_t (*)();
 
   // `key_parts` may be null: then values are counted by analyze() alone. `clock` says when a
-  // refresh is due; it never goes back, and any thread may call it.
+  // refresh is due; it never goes back, and any thread may call it. `cost_clock` says what one
+  // costs, which the next early one waits a multiple of: the processor time of the calling thread.
   TableStatistics(kv::Database& database, catalog::Catalog& catalog,
                   kv::KeyPartsSource* key_parts, catalog::TablePointer table,
-                  Clock clock = &steady_us);
+                  Clock clock = &steady_us, Clock cost_clock = &thread_us);
 
   TableSize size();
   // Counts rows that statements inserted (positive) or deleted, committed or not.
@@ -84,6 +85,7 @@ class TableStatistics {
 
  private:
   static std::int64_t steady_us();
+  static std::int64_t thread_us();
 
   struct Index {
     catalog::IndexStatistics analyzed;  // empty where never analyzed
@@ -136,6 +138,7 @@ class TableStatistics {
   kv::KeyPartsSource* const key_parts_;
   const catalog::TablePointer table_;
   const Clock clock_;
+  const Clock cost_clock_;
   std::atomic<std::int64_t> changed_rows_{0};
   std::atomic<std::uint64_t> updated_rows_{0};
   std::atomic<std::uint64_t> base_rows_{0};
