@@ -2,9 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <ostream>
+#include <random>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -52,6 +54,16 @@ template <typename T>
 T must(Result<T> result) {
   must(result.status());
   return std::move(result.value());
+}
+
+// What a test that draws begins with: 1, so that each run does the same, or $BASALT_TEST_SEED. 0
+// there draws a new one. It is printed.
+inline std::uint32_t seed() {
+  const char* const given = std::getenv("BASALT_TEST_SEED");
+  auto seed = given == nullptr ? 1U : static_cast<std::uint32_t>(std::strtoul(given, nullptr, 10));
+  if (seed == 0) seed = std::random_device{}();
+  std::printf("BASALT_TEST_SEED=%u\n", seed);
+  return seed;
 }
 
 // Waits for `condition`, which is asked again and again. One that does not come true fails the

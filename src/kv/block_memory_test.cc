@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/test_support.h"
+
 namespace basalt::kv {
 namespace {
 
@@ -91,7 +93,7 @@ TEST(BlockMemoryTest, MemoryGoesBackWhenBlocksAreReleased) {
 }
 
 TEST(BlockMemoryTest, RandomBlocksKeepTheirBytes) {
-  const auto seed = std::random_device{}();
+  const std::uint32_t seed = basalt::test::seed();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937 random(seed);
   BlockMemory memory;

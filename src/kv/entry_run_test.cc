@@ -108,7 +108,7 @@ class EntryRunTest : public testing::Test {
     expect_walk(iterator, range.upper.empty() || key < range.upper ? at : end, end);
   }
 
-  const unsigned seed_ = std::random_device()();
+  const std::uint32_t seed_ = basalt::test::seed();
   std::mt19937 random_{seed_};
   test::TestDirectory directory_;
   std::unique_ptr<Database> database_ = test::open_database(directory_ / "db");

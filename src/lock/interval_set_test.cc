@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <iostream>
 #include <random>
 #include <string>
 #include <utility>
@@ -64,8 +63,7 @@ TEST(IntervalSet, GrowsDownwardsOverOthers) {
 }
 
 TEST(IntervalSet, HoldsWhatWasAddedInRandomOrderAndNothingElse) {
-  const std::uint64_t seed = test::test_seed();
-  std::cout << "BASALT_TEST_SEED=" << seed << std::endl;
+  const std::uint64_t seed = basalt::test::seed();
   std::mt19937_64 random(seed);
   const auto name = [](unsigned n) { return std::string(1, static_cast<char>('A' + n)); };
   for (int round = 0; round < 2000; ++round) {

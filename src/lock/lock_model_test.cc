@@ -3,7 +3,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <functional>
-#include <iostream>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -332,8 +331,7 @@ void LockModelTest::step() {
 }
 
 TEST_F(LockModelTest, RandomSchedulesDoWhatTheModelDoes) {
-  const std::uint64_t seed = test::test_seed();
-  std::cout << "BASALT_TEST_SEED=" << seed << std::endl;
+  const std::uint64_t seed = basalt::test::seed();
   random_.seed(seed);
   int waits = 0;
   for (int i = 0; i < 20'000; ++i) {

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <atomic>
-#include <iostream>
 #include <latch>
 #include <memory>
 #include <optional>
@@ -130,8 +129,7 @@ void LockStressTest::run_transactions(std::uint64_t seed, LockOwner& owner) {
 }
 
 void LockStressTest::run_all() {
-  const std::uint64_t seed = test::test_seed();
-  std::cout << "BASALT_TEST_SEED=" << seed << std::endl;
+  const std::uint64_t seed = basalt::test::seed();
   std::vector<std::unique_ptr<LockOwner>> owners;
   std::vector<std::thread> threads;
   for (int i = 0; i < kThreads; ++i) owners.push_back(std::make_unique<LockOwner>(i));

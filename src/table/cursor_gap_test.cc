@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <atomic>
-#include <iostream>
 #include <optional>
 #include <random>
 #include <string>
@@ -525,8 +524,7 @@ TEST_F(CursorGapTest, ARangeReadTwiceIsTheSameWhileOthersInsert) {
   constexpr int kWriters = 3;
   constexpr int kRounds = 150;
   constexpr int kChanges = 20;
-  const unsigned seed = std::random_device{}();
-  std::cout << "seed " << seed << std::endl;
+  const std::uint32_t seed = basalt::test::seed();
   std::atomic<int> readers_left = kReaders;
   std::atomic<int> changes = 0;
   std::atomic<int> differences = 0;

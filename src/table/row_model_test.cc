@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
-#include <iostream>
 #include <map>
 #include <optional>
 #include <random>
@@ -27,15 +26,6 @@ using test::Row;
 using test::SortKey;
 
 constexpr int kRounds = 2400;
-
-std::uint32_t seed() {
-  const char* const setting = std::getenv("BASALT_TEST_SEED");
-  const auto seed = setting != nullptr
-                        ? static_cast<std::uint32_t>(std::strtoul(setting, nullptr, 10))
-                        : std::random_device()();
-  std::cout << "BASALT_TEST_SEED=" << seed << "\n";
-  return seed;
-}
 
 using Rows = std::map<std::string, Row>;  // by stored primary key
 
@@ -494,7 +484,7 @@ class RowModelTest : public testing::TestWithParam<Keys> {
     session_ = std::make_unique<test::Session>(store_);
   }
 
-  std::mt19937 random_{seed()};
+  std::mt19937 random_{basalt::test::seed()};
   test::Store store_{GetParam()};
   std::unique_ptr<test::Session> session_ = std::make_unique<test::Session>(store_);
   Rows rows_;

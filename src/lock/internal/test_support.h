@@ -59,10 +59,4 @@ bool is_ready(const std::future<T>& future) {
   return future.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
 }
 
-// A new seed in each run; BASALT_TEST_SEED repeats one.
-inline std::uint64_t test_seed() {
-  const char* const given = std::getenv("BASALT_TEST_SEED");
-  return given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
-}
-
 }  // namespace basalt::lock::test
