@@ -74,6 +74,7 @@ int signal_ddl_recovery_done(handlerton*) noexcept {
   }
   the_engine().worker().start_reclaiming();
   if (partition_hton != nullptr && g_plugin->drop_partitioned_table == nullptr) {
+    g_plugin->partition_slot = partition_hton->slot;
     g_plugin->drop_partitioned_table = partition_hton->drop_table;
     partition_hton->drop_table = drop_partitioned_table;
   }
@@ -92,6 +93,9 @@ void install_table_hooks(handlerton* hton) {
 
 void remove_table_hooks() {
   if (g_plugin->drop_partitioned_table == nullptr) return;
+  // A server that stops may have ended that engine before: the pointer to it stays as it was.
+  const st_plugin_int* const partitions = hton2plugin[g_plugin->partition_slot];
+  if (partitions == nullptr || partitions->data != partition_hton) return;
   partition_hton->drop_table = g_plugin->drop_partitioned_table;
 }
 
