@@ -93,6 +93,32 @@ class Rocksdb(TemporaryFolder):
                 self.assertEqual(file and file.read(8), b"adcg" + written,
                                  f"{member.name}: make the profile anew, docs/building.md")
 
+    def test_each_flavour_has_the_library_that_is_compiled_as_it_is(self) -> None:
+        kinds = {flavour: rocksdb.variant(flavour) for flavour in layout.FLAVOURS}
+        self.assertIs(kinds["release"], kinds["dev"])
+        self.assertEqual(len({kind.install_dir() for kind in kinds.values()}), 3)
+        for flavour, option in (("asan", "-fsanitize=address,undefined"),
+                                ("tsan", "-fsanitize=thread")):
+            self.assertIn(option, kinds[flavour].flags()[-1])
+            self.assertIn("-DCMAKE_BUILD_TYPE=Debug", kinds[flavour].flags())
+        self.assertNotIn("-fsanitize", kinds["release"].flags()[-1])
+
+    def test_a_library_says_what_its_headers_must_be_compiled_with(self) -> None:
+        source, build, target = (self.folder / name for name in ("source", "build", "target"))
+        kind = rocksdb.variant("asan")
+        for header in ("rocksdb/db.h", *rocksdb.INTERNAL_HEADERS, *kind.headers):
+            place = source / ("include" if header.startswith("rocksdb/") else "") / header
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text("")
+        build.mkdir()
+        (build / "librocksdb.a").write_text("")
+        rocksdb.install(source, build, target, kind)
+        self.assertTrue((target / "include" / "port" / "stack_trace.h").exists())
+        self.assertEqual((target / rocksdb.DEFINITIONS).read_text(),
+                         "set(BASALT_ROCKSDB_DEFINITIONS ROCKSDB_ASSERT_STATUS_CHECKED)\n")
+        for definition in kind.definitions:
+            self.assertIn(f"-D{definition}", kind.flags()[-1])
+
     def test_a_profile_has_the_counts_of_all_sources_beside_their_objects(self) -> None:
         with mock.patch.object(rocksdb, "PROFILE", self.folder / "profile.tar.xz"):
             with self.assertRaisesRegex(BasaltError, "counted"):

@@ -41,7 +41,7 @@ def build(flavour: str, refresh: bool = False, with_tests: bool = False) -> Serv
 
     Without tests only the plugin is made: that is half the work, and all that users need.
     """
-    provisions = provision(refresh)
+    provisions = provision(refresh, lambda: rocksdb.ensure(rocksdb.variant(flavour)))
     build_in(layout.build_dir(flavour), flavour, provisions, with_tests=with_tests)
     return provisions.release
 

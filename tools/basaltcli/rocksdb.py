@@ -8,6 +8,8 @@ import re
 import shutil
 import tarfile
 import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from basaltcli import debian, layout, locking, machine, process, ui
@@ -28,8 +30,11 @@ _BUILD_SECONDS = 2 * 17 * 60
 # Beside the public headers: what a memtable of our own needs.
 INTERNAL_HEADERS = ("db/lookup_key.h", "memory/allocator.h", "memory/arena.h", "port/mmap.h")
 
+# In a finished library's directory: what its headers must be compiled with, for CMake to read.
+DEFINITIONS = Path("lib") / "definitions.cmake"
+
+_RELEASE = "-DCMAKE_BUILD_TYPE=Release"
 FLAGS = (
-    "-DCMAKE_BUILD_TYPE=Release",
     "-DCMAKE_C_COMPILER=/usr/bin/gcc",
     "-DCMAKE_CXX_COMPILER=/usr/bin/g++",
     "-DCMAKE_POSITION_INDEPENDENT_CODE=ON",
@@ -55,6 +60,63 @@ _MAKE_PROFILE = "-fprofile-generate -fprofile-update=atomic"
 _OBJECTS = Path("CMakeFiles") / "rocksdb.dir"
 
 
+@dataclass(frozen=True)
+class Variant:
+    """One way to compile the library.
+
+    `definitions` change what its headers declare, so that all who include them need the same;
+    these then include `headers`, too, which are not public.
+    """
+
+    name: str
+    cmake_flags: tuple[str, ...]
+    cxx_flags: str
+    definitions: tuple[str, ...] = ()
+    headers: tuple[str, ...] = ()
+    is_profiled: bool = False
+
+    def flags(self) -> list[str]:
+        """CMake's options."""
+        defined = "".join(f" -D{definition}" for definition in self.definitions)
+        return [*self.cmake_flags, *FLAGS,
+                f"-DCMAKE_CXX_FLAGS={_CXX_FLAGS} {self.cxx_flags}{defined}"]
+
+    def install_dir(self) -> Path:
+        """Where the finished library is: named by all that it is made of."""
+        compiler = (process.capture(["/usr/bin/g++", "--version"]) or "").partition("\n")[0]
+        profile = [hashlib.sha256(PROFILE.read_bytes()).hexdigest()] if self.is_profiled else []
+        identity = json.dumps([*crate(), *self.flags(), *INTERNAL_HEADERS, *self.headers,
+                               compiler, *profile,
+                               *(patch.read_text() for patch in patches())])
+        digest = hashlib.sha256(identity.encode()).hexdigest()[:12]
+        return layout.cache_dir() / f"{self.name}-{version()}-{digest}"
+
+
+# What users get, and what dev is tested with.
+ORDINARY = Variant("rocksdb", (_RELEASE,), _USE_PROFILE, is_profiled=True)
+_COUNTING = Variant("rocksdb-counting", (_RELEASE,), _MAKE_PROFILE)
+# What follows is compiled with RocksDB's own asserts: of CMake's kinds of build only Debug is
+# without NDEBUG. Compilers mostly read headers, so they are given a dozen source files at once: a
+# quarter of the work.
+_ASSERTING = ("-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O1 -g1",
+              "-DCMAKE_UNITY_BUILD=ON", "-DCMAKE_UNITY_BUILD_BATCH_SIZE=12")
+# Each status that nobody has looked at ends the program. ROCKSDB_UBSAN_RUN leaves out the few
+# functions that read unaligned numbers on purpose.
+_ASAN = Variant("rocksdb-asan", _ASSERTING,
+                "-fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize=vptr"
+                " -fno-sanitize-recover=all -DROCKSDB_UBSAN_RUN",
+                definitions=("ROCKSDB_ASSERT_STATUS_CHECKED",), headers=("port/stack_trace.h",))
+# Statuses do not say here whether somebody has looked at them: they would say it to all threads
+# that share them, without order.
+_TSAN = Variant("rocksdb-tsan", _ASSERTING, "-fno-omit-frame-pointer -fsanitize=thread")
+_OF_FLAVOUR = {"asan": _ASAN, "tsan": _TSAN}
+
+
+def variant(flavour: str) -> Variant:
+    """The library that a flavour of the engine is linked with."""
+    return _OF_FLAVOUR.get(flavour, ORDINARY)
+
+
 def crate() -> tuple[str, str]:
     """Version and checksum of the pinned package: ('0.19.0+11.8.1', '4f45...')."""
     lock = tomllib.loads((_PIN / "Cargo.lock").read_text())
@@ -70,26 +132,17 @@ def version() -> str:
     return crate()[0].split("+")[1]
 
 
-def install_dir() -> Path:
-    """Where the finished library is: named by all that it is made of."""
-    compiler = (process.capture(["/usr/bin/g++", "--version"]) or "").partition("\n")[0]
-    identity = json.dumps([*crate(), *_flags(_USE_PROFILE), *INTERNAL_HEADERS, compiler,
-                           hashlib.sha256(PROFILE.read_bytes()).hexdigest(),
-                           *(patch.read_text() for patch in patches())])
-    digest = hashlib.sha256(identity.encode()).hexdigest()[:12]
-    return layout.cache_dir() / f"rocksdb-{version()}-{digest}"
-
-
-def ensure() -> Path:
+def ensure(kind: Variant = ORDINARY) -> Path:
     """The finished library's directory (include/, lib/librocksdb.a), built if need be."""
-    target = install_dir()
+    target = kind.install_dir()
     if target.is_dir():
         return target
     build = target.with_name(target.name + ".build")
-    source = _patched(_ensure_source(), build.with_name(build.name + "-source"))
-    # GCC looks for the profile of a file beside its object.
-    shutil.unpack_archive(PROFILE, build / _OBJECTS)
-    _compile(source, build, target, _USE_PROFILE)
+    source = patched_source(build.with_name(build.name + "-source"))
+    if kind.is_profiled:
+        # GCC looks for the profile of a file beside its object.
+        shutil.unpack_archive(PROFILE, build / _OBJECTS)
+    _compile(source, build, target, kind)
     shutil.rmtree(build)
     shutil.rmtree(source)
     return target
@@ -100,8 +153,8 @@ def ensure_counting(directory: Path) -> Path:
     it and -fprofile-generate count what they execute, and write that when they end."""
     target = directory / "rocksdb"
     if not target.is_dir():
-        source = _patched(_ensure_source(), directory / "rocksdb-source")
-        _compile(source, directory / "rocksdb-build", target, _MAKE_PROFILE)
+        source = patched_source(directory / "rocksdb-source")
+        _compile(source, directory / "rocksdb-build", target, _COUNTING)
     return target
 
 
@@ -124,22 +177,18 @@ def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
     return member
 
 
-def _compile(source: Path, build: Path, target: Path, profile_flags: str) -> None:
+def _compile(source: Path, build: Path, target: Path, kind: Variant) -> None:
     jobs = machine.jobs()
-    log = process.log_file("build-rocksdb")
+    log = process.log_file(f"build-{kind.name}")
     failure = f"RocksDB {version()} cannot be built"
     estimate = ui.duration(_BUILD_SECONDS / jobs)
     note = f"once, about {estimate} with {jobs} compilers; may be interrupted and resumed"
     with ui.progress(f"Building RocksDB {version()}", note) as bar:
-        process.run(["cmake", "-G", "Ninja", "-S", source, "-B", build, *_flags(profile_flags)],
+        process.run(["cmake", "-G", "Ninja", "-S", source, "-B", build, *kind.flags()],
                     log=log, failure=failure)
         process.run(["ninja", "-C", build, "-j", str(jobs), "rocksdb"], log=log, failure=failure,
                     bar=bar)
-        install(source, build, target)
-
-
-def _flags(profile_flags: str) -> list[str]:
-    return [*FLAGS, f"-DCMAKE_CXX_FLAGS={_CXX_FLAGS} {profile_flags}"]
+        install(source, build, target, kind)
 
 
 def patches() -> list[Path]:
@@ -147,29 +196,32 @@ def patches() -> list[Path]:
     return sorted((_PIN / "patches").glob("*.patch"))
 
 
-def _patched(source: Path, target: Path) -> Path:
-    """A copy of the source with our changes."""
+def patched_source(target: Path, further: Sequence[Path] = ()) -> Path:
+    """A copy of the source in `target` with our changes and the `further` ones, made if need be."""
     if target.is_dir():
         return target
+    source = _ensure_source()
     with locking.appearing(target) as directory:
         shutil.copytree(source, directory, dirs_exist_ok=True)
-        for patch in patches():
+        for patch in (*patches(), *further):
             process.run(["patch", "--strip=1", f"--directory={directory}", f"--input={patch}"],
                         log=process.log_file("patch-rocksdb"),
                         failure=f"{patch.name} does not fit RocksDB {version()}")
     return target
 
 
-def install(source: Path, build: Path, target: Path) -> None:
+def install(source: Path, build: Path, target: Path, kind: Variant) -> None:
     """Copies headers and library to their place."""
     with locking.appearing(target) as directory:
         shutil.copytree(source / "include", directory / "include")
-        for header in INTERNAL_HEADERS:
+        for header in (*INTERNAL_HEADERS, *kind.headers):
             place = directory / "include" / header
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(source / header, place)
         (directory / "lib").mkdir()
         shutil.copy(build / "librocksdb.a", directory / "lib" / "librocksdb.a")
+        (directory / DEFINITIONS).write_text(
+            f"set(BASALT_ROCKSDB_DEFINITIONS {' '.join(kind.definitions)})\n")
 
 
 def _ensure_source() -> Path:
