@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "kv/log_files.h"
 #include "kv/rocksdb_access.h"
 #include "kv/status_conversion.h"
 
@@ -36,20 +37,6 @@ std::string directory_of(const std::string& path) { return path.substr(0, path.r
 // Of a log.
 std::uint64_t number_of(const std::string& path) {
   return std::strtoull(path.c_str() + path.rfind('/') + 1, nullptr, 10);
-}
-
-// The logs of a directory with the number `first` and greater ones, oldest first.
-Status find_logs(const std::string& directory, std::uint64_t first,
-                 std::vector<std::string>& logs) {
-  std::error_code error;
-  if (!std::filesystem::exists(directory, error)) return Status::ok();
-  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
-    const std::string log = entry.path();
-    if (is_log(log) && number_of(log) >= first) logs.push_back(log);
-  }
-  if (error) return Status(ErrorCode::kIoError, "'" + directory + "': " + error.message());
-  std::ranges::sort(logs, {}, number_of);
-  return Status::ok();
 }
 
 // Whether a log has no record.
@@ -321,14 +308,14 @@ void GuardedFileSystem::refuse(const std::string& cause) {
 void GuardedFileSystem::refuse_no_more() { refuse({}); }
 
 Status GuardedFileSystem::sync_logs_of(const std::string& directory) {
-  std::vector<std::string> logs;
-  BASALT_TRY(find_logs(directory, 0, logs));
+  Result<std::vector<LogFile>> logs = find_logs(directory);
+  if (!logs.is_ok()) return logs.take_status();
   const rdb::IOOptions options;
-  for (const std::string& log : logs) {
+  for (const LogFile& log : logs.value()) {
     BASALT_TRY(from_rocksdb(
-        target()->SyncFile(log, rdb::FileOptions(), options, /*use_fsync=*/false, nullptr)));
+        target()->SyncFile(log.path, rdb::FileOptions(), options, /*use_fsync=*/false, nullptr)));
   }
-  return logs.empty() ? Status::ok() : from_rocksdb(sync_directory(directory, options));
+  return logs.value().empty() ? Status::ok() : from_rocksdb(sync_directory(directory, options));
 }
 
 Status GuardedFileSystem::set_aside_logs_from(const std::string& path, std::string& folder) {
@@ -337,9 +324,12 @@ Status GuardedFileSystem::set_aside_logs_from(const std::string& path, std::stri
   const rdb::IOOptions options;
   BASALT_TRY(from_rocksdb(target()->CreateDirIfMissing(folder, options, nullptr)));
   BASALT_TRY(from_rocksdb(sync_directory(directory, options)));
-  std::vector<std::string> logs;
-  BASALT_TRY(find_logs(directory, number_of(path), logs));
-  for (const std::string& log : logs) BASALT_TRY(set_aside(log, folder));
+  Result<std::vector<LogFile>> logs = find_logs(directory);
+  if (!logs.is_ok()) return logs.take_status();
+  const std::uint64_t first = number_of(path);
+  for (const LogFile& log : logs.value()) {
+    if (log.number >= first) BASALT_TRY(set_aside(log.path, folder));
+  }
   return Status::ok();
 }
 

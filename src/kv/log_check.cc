@@ -9,11 +9,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
+
+#include "kv/log_files.h"
 
 namespace basalt::kv {
 namespace {
@@ -152,23 +153,16 @@ Result<Scan> scan_log(const std::string& path) {
 }  // namespace
 
 Result<std::vector<LogDamage>> check_logs(const std::string& directory) {
-  std::map<std::uint64_t, std::string> logs;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
-    const std::string name = entry.path().filename();
-    if (!name.ends_with(".log")) continue;
-    const std::string digits = name.substr(0, name.size() - 4);
-    if (digits.empty() || digits.find_first_not_of("0123456789") != std::string::npos) continue;
-    logs.emplace(std::strtoull(digits.c_str(), nullptr, 10), entry.path());
-  }
+  Result<std::vector<LogFile>> logs = find_logs(directory);
+  if (!logs.is_ok()) return logs.take_status();
   std::vector<LogDamage> damaged;
-  for (const auto& [number, path] : logs) {
-    Result<Scan> scan = scan_log(path);
+  for (const LogFile& log : logs.value()) {
+    Result<Scan> scan = scan_log(log.path);
     if (!scan.is_ok()) return scan.take_status();
     for (LogDamage& older : damaged) older.records_in_newer_logs += scan.value().records;
     if (!scan.value().damage) continue;
     damaged.push_back(std::move(*scan.value().damage));
-    damaged.back().path = path;
+    damaged.back().path = log.path;
   }
   return damaged;
 }

@@ -6,27 +6,24 @@ namespace basalt::kv {
 namespace {
 
 constexpr std::string_view kPrefix = "basalt";
+constexpr std::size_t kBytes = kPrefix.size() + 1 + sizeof(LogMark::number);
 
 }  // namespace
 
 std::string encode(const LogMark& mark) {
   std::string bytes(kPrefix);
   bytes.push_back(static_cast<char>(mark.kind));
-  bytes.resize(bytes.size() + sizeof(mark.number));
+  bytes.resize(kBytes);
   store_le(bytes.data() + kPrefix.size() + 1, mark.number);
   return bytes;
 }
 
 LogMark parse_log_mark(std::string_view bytes) {
-  LogMark mark;
-  const bool is_ours = bytes.size() == kPrefix.size() + 1 + sizeof(mark.number) &&
-                       bytes.starts_with(kPrefix) &&
-                       bytes[kPrefix.size()] <= static_cast<char>(LogMark::Kind::kIngested) &&
-                       bytes[kPrefix.size()] >= 0;
-  if (!is_ours) return mark;
-  mark.kind = static_cast<LogMark::Kind>(bytes[kPrefix.size()]);
-  mark.number = load_le<std::uint64_t>(bytes.data() + kPrefix.size() + 1);
-  return mark;
+  if (bytes.size() != kBytes || !bytes.starts_with(kPrefix)) return {};
+  const auto kind = static_cast<std::uint8_t>(bytes[kPrefix.size()]);
+  if (kind > static_cast<std::uint8_t>(LogMark::Kind::kIngested)) return {};
+  return {static_cast<LogMark::Kind>(kind),
+          load_le<std::uint64_t>(bytes.data() + kPrefix.size() + 1)};
 }
 
 }  // namespace basalt::kv
