@@ -324,15 +324,9 @@ bool ha_rocksdb::is_newer_than_snapshot(uint index) const {
 }
 
 bool ha_rocksdb::is_left_out(uint index) const {
-  if (table_ == nullptr || !opened().has_added_indexes() || table->force_index) return false;
-  // SHOW and the information schema tell of tables without reading them.
-  if (table->file->get_lock_type() == F_UNLCK) return false;
-  // The first partition is asked for all, though the statement perhaps does not read it.
-  const bool locks_rows = get_lock_type() != F_UNLCK && row_lock_.has_value();
-  Session* const session = Session::find(ha_thd());
-  if (session == nullptr || locks_rows || is_sequence()) return false;
-  return session->transaction().is_snapshot_older_than(
-      opened().index_exists_since(our_index(index)));
+  // SHOW and the information schema tell of tables without reading them, and without a lock.
+  return table_ != nullptr && get_lock_type() != F_UNLCK && !table->force_index &&
+         is_newer_than_snapshot(index);
 }
 
 // The optimizer asks for the number of rows before it looks at the indexes, except for MIN() and
