@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 #include <map>
 #include <optional>
 #include <random>

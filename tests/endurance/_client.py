@@ -26,6 +26,8 @@ COMMON = frozenset((ER.LOCK_WAIT_TIMEOUT, ER.LOCK_DEADLOCK, ER.QUERY_INTERRUPTED
 # A table was defined anew after the transaction's snapshot; InnoDB says so, too.
 DEFINED_ANEW = frozenset((ER.TABLE_DEF_CHANGED,))
 TIMED = frozenset((_STATEMENT_TIMEOUT,))
+# Of isolation, that a client draws one of.
+LEVELS = ("READ COMMITTED", "REPEATABLE READ")
 _RING = 40
 
 
@@ -183,6 +185,11 @@ class Client(threading.Thread):
             pass
         if connection.open:
             connection._force_close()
+
+    def begin(self, level: str, how: str = "BEGIN") -> None:
+        """Begins a transaction at an isolation level."""
+        self.execute(f"SET TRANSACTION ISOLATION LEVEL {level}")
+        self.execute(how)
 
     def execute(self, sql: str, arguments: Sequence[Any] | None = None) -> list[Row]:
         """Rows of a statement in the session."""

@@ -333,52 +333,44 @@ class Conductor:
 
     def kill_source(self) -> None:
         """SIGKILL amid everything."""
-        assert self._common is not None
-        self._common.gate.close(self._kinds())
-        self.source.kill()
-        self._note("event source killed")
-        self._wait_idle(self._kinds())
-        self._start(self.source)
-        self._after_crash("source killed")
-
-    def kill_replica(self) -> None:
-        """SIGKILL of the replica amid transactions that it can take up again."""
-        self._without_unsafe()
-        self._servers()[1].kill()
-        self._note("event replica killed")
-        self._start(self._servers()[1])
-        self._pause()
-        self._after_crash("replica killed", source_died=False)
-
-    def kill_both(self) -> None:
-        self._without_unsafe()
-        assert self._common is not None
-        self._common.gate.close(self._kinds())
-        for server in self._servers():
-            server.kill()
-        self._note("event both killed")
-        self._wait_idle(self._kinds())
-        for server in self._servers():
-            self._start(server)
-        self._after_crash("both killed")
+        self._end([self.source], Server.kill, "source killed")
 
     def restart_source(self) -> None:
         """An orderly end under load."""
-        assert self._common is not None
-        self._common.gate.close(self._kinds())
-        self.source.stop()
-        self._note("event source restarted")
-        self._wait_idle(self._kinds())
-        self._start(self.source)
-        self._after_crash("source restarted")
+        self._end([self.source], Server.stop, "source restarted")
+
+    def kill_both(self) -> None:
+        self._without_unsafe()
+        self._end(self._servers(), Server.kill, "both killed")
+
+    def kill_replica(self) -> None:
+        """SIGKILL of the replica amid transactions that it can take up again."""
+        self._end_replica(Server.kill, "replica killed")
 
     def restart_replica(self) -> None:
+        self._end_replica(Server.stop, "replica restarted")
+
+    def _end(self, servers: Sequence[Server], end: Callable[[Server], object], title: str) -> None:
+        """The end of the source, perhaps with the replica's; no transaction begins meanwhile."""
+        assert self._common is not None
+        self._common.gate.close(self._kinds())
+        for server in servers:
+            end(server)
+        self._note(f"event {title}")
+        self._wait_idle(self._kinds())
+        for server in servers:
+            self._start(server)
+        self._after_crash(title)
+
+    def _end_replica(self, end: Callable[[Server], object], title: str) -> None:
+        """The end of the replica alone; the load goes on."""
         self._without_unsafe()
-        self._servers()[1].stop()
-        self._note("event replica restarted")
-        self._start(self._servers()[1])
+        replica = self._servers()[1]
+        end(replica)
+        self._note(f"event {title}")
+        self._start(replica)
         self._pause()
-        self._after_crash("replica restarted", source_died=False)
+        self._after_crash(title, source_died=False)
 
     def _without_unsafe(self) -> None:
         """Load that a dying replica can bear, and only that is under way to it."""

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import pymysql
 from pymysql.constants import ER
 
-from _client import COMMON, DEFINED_ANEW, TIMED, Client, Common
+from _client import COMMON, DEFINED_ANEW, LEVELS, TIMED, Client, Common
 from basaltcli.server import Server
 from support import load
 
@@ -266,9 +266,7 @@ class ChangingClient(Client):
     def turn(self) -> None:
         chance = self.chance
         self.session()
-        self.execute("SET TRANSACTION ISOLATION LEVEL "
-                     + chance.choice(("READ COMMITTED", "REPEATABLE READ")))
-        self.execute("BEGIN")
+        self.begin(chance.choice(LEVELS))
         for _ in range(chance.randint(1, 4)):
             table, first = chance.choice(self._tables), chance.randint(1, 3000)
             self.execute(chance.choice((

@@ -15,7 +15,7 @@ import pymysql
 from pymysql.constants import ER
 
 import _judges
-from _client import COMMON, DEFINED_ANEW, TIMED, Client, Common, Row
+from _client import COMMON, DEFINED_ANEW, LEVELS, TIMED, Client, Common, Row
 from basaltcli.server import Server
 from support import load
 from support.journal import Attempt, Fate, Journal
@@ -183,9 +183,7 @@ class BankClient(Client):
     def turn(self) -> None:
         chance = self.chance
         self.session()
-        self.execute("SET TRANSACTION ISOLATION LEVEL "
-                     + chance.choice(("READ COMMITTED", "REPEATABLE READ")))
-        self.execute("BEGIN")
+        self.begin(chance.choice(LEVELS))
         for _ in range(chance.choice((1, 1, 2, 4))):
             self._savepoint() if chance.random() < 0.15 else self._step()
         if chance.random() < 0.1:
@@ -268,8 +266,7 @@ class Reader(Client):
     def _snapshot(self) -> None:
         seconds = self.chance.uniform(2, 25 if self.common.scale >= 1 else 6)
         deadline = time.monotonic() + seconds
-        self.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-        self.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+        self.begin("REPEATABLE READ", "START TRANSACTION WITH CONSISTENT SNAPSHOT")
         seen: set[tuple[int, ...]] = set()
         while True:
             self._judge_bank(BANK_SUM)
@@ -286,8 +283,7 @@ class Reader(Client):
 
     def _statements(self) -> None:
         """At READ COMMITTED each statement has its own snapshot, which is one."""
-        self.execute("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
-        self.execute("BEGIN")
+        self.begin("READ COMMITTED")
         for _ in range(3):
             self._judge_bank(BANK_SUM)
         self.execute("COMMIT")

@@ -2,9 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <cstdlib>
 #include <future>
-#include <random>
 #include <string>
 #include <string_view>
 #include <utility>
