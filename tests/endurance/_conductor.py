@@ -603,6 +603,8 @@ class Conductor:
         path = self._work.directory / f"failure.{time.strftime('%Y%m%d-%H%M%S')}.txt"
         parts = [f"seed {self.figures.seed}, after {self.figures.load_seconds:.0f} s of load\n",
                  cause, "\n"]
+        # At once: clients go on meanwhile.
+        rings = {client.name: list(client.ring) for client in self._clients}
         for server in self._servers() if self._link is not None else [self.source]:
             for title, sql in (("sessions", "SHOW FULL PROCESSLIST"), ("XA", "XA RECOVER"),
                                ("slave", "SHOW SLAVE STATUS"),
@@ -610,7 +612,7 @@ class Conductor:
                 parts.append(f"\n== {server.datadir.name}: {title}\n" + _answer(server, sql))
             parts.append(f"\n== {server.datadir.name}: stacks\n" + _stacks(server.pid()))
         for client in self._clients:
-            parts.append(f"\n== {client.name}\n" + "\n".join(client.ring) + "\n")
+            parts.append(f"\n== {client.name}\n" + "\n".join(rings[client.name]) + "\n")
             if isinstance(client, XaClient):
                 parts.append(f"states: {client.journal.states}\n")
             if isinstance(client, DefiningClient):
