@@ -187,6 +187,15 @@ class Processes(TemporaryFolder):
         server_process.check_socket(path)
 
 
+    def test_a_test_s_library_is_preloaded_behind_a_sanitizer_s(self) -> None:
+        sanitizer = {"LD_PRELOAD": "libasan.so", "ASAN_OPTIONS": "a"}
+        self.assertEqual(server_process.joined(sanitizer, {"LD_PRELOAD": "shim.so", "PLAN": "p"}),
+                         {"LD_PRELOAD": "libasan.so shim.so", "ASAN_OPTIONS": "a", "PLAN": "p"})
+        self.assertEqual(server_process.joined({}, {"LD_PRELOAD": "shim.so"}),
+                         {"LD_PRELOAD": "shim.so"})
+        self.assertEqual(server_process.joined({}, {}), {})
+
+
 class DataDirectory(TemporaryFolder):
     def server(self) -> Server:
         release = ServerRelease(self.folder / "server-10.11.18-0+deb12u1")

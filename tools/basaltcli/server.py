@@ -149,8 +149,9 @@ class Server:
             self._child = subprocess.Popen(
                 self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 cwd=self.datadir, start_new_session=True,
-                env={**os.environ, **server_process.environment(self.flavour),
-                     **self.environment})
+                env={**os.environ,
+                     **server_process.joined(server_process.environment(self.flavour),
+                                             self.environment)})
         try:
             self.wait_ready(timeout)
             self._check_engine()

@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from basaltcli import process
@@ -81,6 +82,13 @@ def environment(flavour: str) -> dict[str, str]:
         return {"LD_PRELOAD": _runtime("libtsan.so"),
                 "TSAN_OPTIONS": "ignore_noninstrumented_modules=1:report_signal_unsafe=0"}
     return {}
+
+
+def joined(first: Mapping[str, str], then: Mapping[str, str]) -> dict[str, str]:
+    """Both environments; of two libraries to preload a sanitizer's must be the first."""
+    both = {**first, **then}
+    libraries = [part["LD_PRELOAD"] for part in (first, then) if "LD_PRELOAD" in part]
+    return {**both, "LD_PRELOAD": " ".join(libraries)} if libraries else both
 
 
 def command_prefix(flavour: str) -> list[str]:
