@@ -50,8 +50,8 @@ InternalKey InternalKey::parse(std::string_view internal_key) {
 
 int InternalKey::compare(const InternalKey& other) const {
   if (const int order = user_key.compare(other.user_key); order != 0) return order;
-  if (trailer == other.trailer) return 0;
-  return trailer > other.trailer ? -1 : 1;
+  if (sequence() == other.sequence()) return 0;
+  return sequence() > other.sequence() ? -1 : 1;
 }
 
 // What others may read while one changes it is atomic. That a change is seen whole is for

@@ -7,8 +7,8 @@
 
 namespace basalt::kv {
 
-// A key as RocksDB orders them within a column family: by the user's key, and of one user's key the
-// newest first.
+// A key as RocksDB orders them within a memtable: by the user's key, and of one user's key the newest
+// first. The type is no part of the order, so that two entries never have the same sequence number.
 struct InternalKey {
   std::string_view user_key;
   std::uint64_t trailer = 0;  // the sequence number, shifted left by a byte, and the type
@@ -18,6 +18,8 @@ struct InternalKey {
   static InternalKey of_entry(const char* entry);
   // Of the user's key with the trailer behind it.
   static InternalKey parse(std::string_view internal_key);
+
+  std::uint64_t sequence() const { return trailer >> 8; }
 
   // Negative, zero or positive, as this one is before, the same as, or behind the other.
   int compare(const InternalKey& other) const;
