@@ -44,7 +44,9 @@ std::unique_ptr<IteratorParts> IteratorPool::take(const IteratorKind& kind,
 
 void IteratorPool::give_back(std::unique_ptr<IteratorParts> parts) {
   const std::uint64_t round_of_parts = parts->round;
-  if (round_of_parts != round() || !parts->iterator->status().ok()) return;
+  // An error that it met beyond what it has shown is met again by whoever goes there.
+  const bool is_sound = parts->iterator->status().ok();
+  if (round_of_parts != round() || !is_sound) return;
   const std::unique_ptr<IteratorParts> other(idle_.put(parts.release()));
   // Who has ended the round meanwhile has perhaps found the slot empty.
   if (round_of_parts != round()) delete idle_.take();
