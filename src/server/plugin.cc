@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "base/heap.h"
 #include "base/log.h"
 #include "server/coordinator.h"
 #include "server/handlerton/hooks.h"
@@ -56,6 +57,7 @@ void warn_of_undecided() {
 }
 
 int init(void* argument) noexcept {
+  give_freed_memory_back_early();
   set_log_sink(write_to_error_log);
   auto plugin = std::make_unique<Plugin>();
   plugin->hton = static_cast<handlerton*>(argument);
