@@ -7,8 +7,9 @@
 
 namespace basalt::kv {
 
-// A key as RocksDB orders them within a memtable: by the user's key, and of one user's key the newest
-// first. The type is no part of the order, so that two entries never have the same sequence number.
+// A key as RocksDB orders them within a memtable: by the user's key, and of one user's key the
+// newest first. The type is no part of the order: two entries of a user's key never have the same
+// sequence number.
 struct InternalKey {
   std::string_view user_key;
   std::uint64_t trailer = 0;  // the sequence number, shifted left by a byte, and the type
