@@ -109,6 +109,8 @@ _ASAN = Variant("rocksdb-asan", _ASSERTING,
 # Statuses do not say here whether somebody has looked at them: they would say it to all threads
 # that share them, without order.
 _TSAN = Variant("rocksdb-tsan", _ASSERTING, "-fno-omit-frame-pointer -fsanitize=thread")
+# For RocksDB's own tests.
+CHECK = Variant("rocksdb-check", _ASSERTING, "")
 _OF_FLAVOUR = {"asan": _ASAN, "tsan": _TSAN}
 
 
