@@ -19,7 +19,7 @@
 //             to a table: the marks of its counters and its index statistics.
 // Durability  Every change of a definition is one synced batch: after the call returns it
 //             survives a crash, and a crash inside it leaves all or nothing. Marks and statistics
-//             are buffered writes; the log keeps their order relative to row writes.
+//             are buffered writes; the WAL keeps their order relative to row writes.
 // Threads     Safe from any thread. Definitions are immutable and shared.
 // Format      docs/formats/catalog.md.
 namespace basalt::catalog {

@@ -14,9 +14,9 @@ constexpr std::uint64_t kIndexesMax = 128;
 constexpr std::uint64_t kPartsMax = 64;
 
 enum ColumnFlags : std::uint8_t { kNullable = 1, kStored = 2 };
-// Of an index: whether it is unique, and above that bit the number of guarded parts.
+// Of an index: whether it is unique, and above that bit the number of value-locked parts.
 constexpr std::uint64_t kUnique = 1;
-constexpr std::uint64_t kGuardedPart = 2;
+constexpr std::uint64_t kValueLockPart = 2;
 
 // Reads the stored form; the first failure sticks.
 class Parser {
@@ -62,9 +62,9 @@ IndexDefinition parse_index(Parser& parser, std::size_t column_count) {
   index.name = parser.text();
   index.id = parser.number32();
   index.family = parser.number32();
-  const std::uint64_t uniqueness = parser.number(kUnique | kPartsMax * kGuardedPart);
+  const std::uint64_t uniqueness = parser.number(kUnique | kPartsMax * kValueLockPart);
   index.unique = (uniqueness & kUnique) != 0;
-  index.guarded_parts = static_cast<std::uint32_t>(uniqueness / kGuardedPart);
+  index.value_lock_parts = static_cast<std::uint32_t>(uniqueness / kValueLockPart);
   const std::uint64_t part_count = parser.number(kPartsMax);
   for (std::uint64_t i = 0; i < part_count && !parser.has_failed(); ++i) {
     KeyPartDefinition part;
@@ -74,7 +74,7 @@ IndexDefinition parse_index(Parser& parser, std::size_t column_count) {
     part.tuple_length = parser.number32();
     index.parts.push_back(part);
   }
-  parser.require(index.guarded_parts <= index.parts.size());
+  parser.require(index.value_lock_parts <= index.parts.size());
   return index;
 }
 
@@ -90,7 +90,7 @@ std::string difference_of(const IndexDefinition& expected, const IndexDefinition
   if (expected.name != actual.name) {
     return "index '" + expected.name + "' is now called '" + actual.name + "'";
   }
-  if (expected.unique == actual.unique && expected.guarded_parts == actual.guarded_parts &&
+  if (expected.unique == actual.unique && expected.value_lock_parts == actual.value_lock_parts &&
       expected.parts == actual.parts) {
     return {};
   }
@@ -102,7 +102,7 @@ bool is_made_of_rows(const IndexDefinition& index, const TableDefinition& table)
       std::all_of(index.parts.begin(), index.parts.end(), [&](const KeyPartDefinition& part) {
         return part.column < table.columns.size() && table.columns[part.column].stored;
       });
-  return has_stored_columns && !index.unique && index.guarded_parts == 0 && !index.parts.empty();
+  return has_stored_columns && !index.unique && index.value_lock_parts == 0 && !index.parts.empty();
 }
 
 }  // namespace
@@ -132,7 +132,7 @@ void append_definition(const TableDefinition& table, std::string& out) {
     append_length_prefixed(out, index.name);
     append_varint(out, index.id);
     append_varint(out, index.family);
-    append_varint(out, (index.unique ? kUnique : 0) + index.guarded_parts * kGuardedPart);
+    append_varint(out, (index.unique ? kUnique : 0) + index.value_lock_parts * kValueLockPart);
     append_varint(out, index.parts.size());
     for (const KeyPartDefinition& part : index.parts) {
       append_varint(out, part.column);
@@ -171,16 +171,16 @@ Result<TableDefinition> parse_definition(std::string_view bytes) {
 
 std::string find_difference(const TableDefinition& expected, const TableDefinition& actual) {
   if (expected.columns.size() != actual.columns.size()) {
-    return "the engine knows " + std::to_string(expected.columns.size()) +
-           " columns, the server " + std::to_string(actual.columns.size());
+    return "the engine knows " + std::to_string(expected.columns.size()) + " columns, the server " +
+           std::to_string(actual.columns.size());
   }
   for (std::size_t i = 0; i < expected.columns.size(); ++i) {
     std::string difference = difference_of(expected.columns[i], actual.columns[i]);
     if (!difference.empty()) return difference;
   }
   if (expected.indexes.size() != actual.indexes.size()) {
-    return "the engine knows " + std::to_string(expected.indexes.size()) +
-           " indexes, the server " + std::to_string(actual.indexes.size());
+    return "the engine knows " + std::to_string(expected.indexes.size()) + " indexes, the server " +
+           std::to_string(actual.indexes.size());
   }
   for (std::size_t i = 0; i < expected.indexes.size(); ++i) {
     std::string difference = difference_of(expected.indexes[i], actual.indexes[i]);

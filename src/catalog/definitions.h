@@ -43,7 +43,7 @@ struct IndexDefinition {
   std::vector<KeyPartDefinition> parts;
   // The number of leading parts on whose values the server checks a uniqueness of its own: long
   // UNIQUE, WITHOUT OVERLAPS. Writers lock those values, so that checks see all there is.
-  std::uint32_t guarded_parts = 0;
+  std::uint32_t value_lock_parts = 0;
 
   bool operator==(const IndexDefinition&) const = default;
 };

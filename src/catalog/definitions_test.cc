@@ -74,37 +74,78 @@ TEST(Definitions, ADefinitionComesBackFromItsStoredForm) {
 // version instead of editing the expectation.
 TEST(Definitions, StoredFormatIsFrozen) {
   EXPECT_EQ(stored_form(orders()),
-            "\x01"                                          // format version
-            "\xAC\x02" "\x0Bshop/orders" "\x07"             // id, name, schema version
-            "\x03"                                          // columns
-            "\x02id" "\x00" "\x08" "\x00" "\x02"            // name, kind, length, collation, flags
-            "\x04" "code" "\x06" "\x92\x03" "\x2D" "\x03"
-            "\x05upper" "\x07" "\x0A" "\x3F" "\x01"
-            "\x02"                                          // indexes
-            "\x07PRIMARY" "\xAD\x02" "\x00" "\x01" "\x01"   // name, id, family, unique, parts
-            "\x00" "\x00" "\x00" "\x08"                     // column, prefix, descending, tuple
-            "\x07" "by_code" "\xAE\x02" "\x00" "\x00" "\x02"
-            "\x01" "\x14" "\x01" "\x50"
-            "\x00" "\x00" "\x00" "\x08"s);
+            "\x01"  // format version
+            "\xAC\x02"
+            "\x0Bshop/orders"
+            "\x07"  // id, name, schema version
+            "\x03"  // columns
+            "\x02id"
+            "\x00"
+            "\x08"
+            "\x00"
+            "\x02"  // name, kind, length, collation, flags
+            "\x04"
+            "code"
+            "\x06"
+            "\x92\x03"
+            "\x2D"
+            "\x03"
+            "\x05upper"
+            "\x07"
+            "\x0A"
+            "\x3F"
+            "\x01"
+            "\x02"  // indexes
+            "\x07PRIMARY"
+            "\xAD\x02"
+            "\x00"
+            "\x01"
+            "\x01"  // name, id, family, unique, parts
+            "\x00"
+            "\x00"
+            "\x00"
+            "\x08"  // column, prefix, descending, tuple
+            "\x07"
+            "by_code"
+            "\xAE\x02"
+            "\x00"
+            "\x00"
+            "\x02"
+            "\x01"
+            "\x14"
+            "\x01"
+            "\x50"
+            "\x00"
+            "\x00"
+            "\x00"
+            "\x08"s);
   EXPECT_EQ(stored_form(smallest()),
-            "\x01\x00\x01" "a" "\x01\x01\x01" "c" "\x00\x01\x00\x02\x01\x01p\x01\x00\x01\x00"s);
+            "\x01\x00\x01"
+            "a"
+            "\x01\x01\x01"
+            "c"
+            "\x00\x01\x00\x02\x01\x01p\x01\x00\x01\x00"s);
 }
 
-// Pins the stored form of guarded parts: twice their number, plus 1 if the index is unique.
+// Pins the stored form of value-locked parts: twice their number, plus 1 if the index is unique.
 TEST(Definitions, StoredFormatOfGuardedPartsIsFrozen) {
   TableDefinition table = orders();
-  const std::string head = "\x07" "by_code" "\xAE\x02" "\x00"s;
-  for (const auto& [unique, guarded, byte] :
+  const std::string head =
+      "\x07"
+      "by_code"
+      "\xAE\x02"
+      "\x00"s;
+  for (const auto& [unique, value_lock_parts, byte] :
        {std::tuple{false, 1U, '\x02'}, {true, 1U, '\x03'}, {true, 2U, '\x05'}}) {
     table.indexes[1].unique = unique;
-    table.indexes[1].guarded_parts = guarded;
+    table.indexes[1].value_lock_parts = value_lock_parts;
     const std::string bytes = stored_form(table);
-    EXPECT_NE(bytes.find(head + byte + '\x02'), std::string::npos) << guarded;
+    EXPECT_NE(bytes.find(head + byte + '\x02'), std::string::npos) << value_lock_parts;
     const auto parsed = parse_exactly(bytes);
     ASSERT_TRUE(succeeds(parsed));
-    EXPECT_TRUE(parsed.value() == table) << guarded;
+    EXPECT_TRUE(parsed.value() == table) << value_lock_parts;
   }
-  table.indexes[1].guarded_parts = 3;  // of two parts
+  table.indexes[1].value_lock_parts = 3;  // of two parts
   EXPECT_TRUE(fails_with(ErrorCode::kCorruption, parse_exactly(stored_form(table))));
 }
 
@@ -209,12 +250,10 @@ TEST(FindDifference, EveryDifferenceIsNamed) {
             "the engine knows 3 columns, the server 2");
   EXPECT_EQ(difference([](TableDefinition& t) { t.columns[0].name = "key"; }),
             "column 'id' is now called 'key'");
-  const std::string other_type =
-      "column 'code' has another type, length, collation or nullability";
-  EXPECT_EQ(difference([](TableDefinition& t) {
-              t.columns[1].kind = codec::ColumnKind::kFixedString;
-            }),
-            other_type);
+  const std::string other_type = "column 'code' has another type, length, collation or nullability";
+  EXPECT_EQ(
+      difference([](TableDefinition& t) { t.columns[1].kind = codec::ColumnKind::kFixedString; }),
+      other_type);
   EXPECT_EQ(difference([](TableDefinition& t) { t.columns[1].record_length = 1; }), other_type);
   EXPECT_EQ(difference([](TableDefinition& t) { t.columns[1].collation_id = 1; }), other_type);
   EXPECT_EQ(difference([](TableDefinition& t) { t.columns[1].nullable = false; }), other_type);
@@ -225,9 +264,8 @@ TEST(FindDifference, EveryDifferenceIsNamed) {
             "index 'by_code' is now called 'x'");
   const std::string other_parts = "index 'by_code' has other columns";
   EXPECT_EQ(difference([](TableDefinition& t) { t.indexes[1].unique = true; }), other_parts);
-  EXPECT_EQ(difference([](TableDefinition& t) { t.indexes[1].guarded_parts = 1; }), other_parts);
-  EXPECT_EQ(difference([](TableDefinition& t) { t.indexes[1].parts[0].column = 2; }),
-            other_parts);
+  EXPECT_EQ(difference([](TableDefinition& t) { t.indexes[1].value_lock_parts = 1; }), other_parts);
+  EXPECT_EQ(difference([](TableDefinition& t) { t.indexes[1].parts[0].column = 2; }), other_parts);
   EXPECT_EQ(difference([](TableDefinition& t) { t.indexes[1].parts[0].prefix_length = 1; }),
             other_parts);
   EXPECT_EQ(difference([](TableDefinition& t) { t.indexes[1].parts[0].descending = false; }),
@@ -276,7 +314,7 @@ TEST(OnlyAddsIndexes, IndexesThatRowsAloneDoNotMakeAreNoAddition) {
     return only_adds_indexes(orders(), other);
   };
   EXPECT_FALSE(adds([](IndexDefinition& index) { index.unique = true; }));
-  EXPECT_FALSE(adds([](IndexDefinition& index) { index.guarded_parts = 1; }));
+  EXPECT_FALSE(adds([](IndexDefinition& index) { index.value_lock_parts = 1; }));
   EXPECT_FALSE(adds([](IndexDefinition& index) { index.parts.clear(); }));
   EXPECT_FALSE(adds([](IndexDefinition& index) { index.parts[0].column = 2; })) << "virtual";
   EXPECT_FALSE(adds([](IndexDefinition& index) { index.parts[0].column = 3; })) << "not there";

@@ -50,7 +50,7 @@ KeySplitter& KeySplitter::operator=(KeySplitter&&) noexcept = default;
 std::size_t KeySplitter::part_count() const { return state_->parts.size(); }
 
 void KeySplitter::split(std::string_view key, std::size_t from, std::uint32_t* ends) const {
-  const std::size_t begin = from == 0 ? kIndexIdSize : ends[from - 1];
+  const std::size_t begin = from == 0 ? kIndexIdBytes : ends[from - 1];
   Cursor rest(key.substr(begin < key.size() ? begin : key.size()));
   const std::size_t count = state_->parts.size();
   for (std::size_t i = from; i < count; ++i) {

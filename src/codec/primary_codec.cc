@@ -13,7 +13,7 @@ namespace basalt::codec {
 
 namespace {
 
-constexpr std::size_t kRowIdKeySize = kIndexIdSize + sizeof(std::uint64_t);
+constexpr std::size_t kRowIdKeySize = kIndexIdBytes + sizeof(std::uint64_t);
 
 // The parts of a primary key. What the key alone, or with a count of spaces, does not give back
 // is a column of the row.
@@ -21,8 +21,9 @@ std::vector<KeyPart> make_primary_parts(const TableLayout& table, const IndexLay
   std::vector<KeyPart> parts = make_key_parts(table, primary);
   for (KeyPart& part : parts) {
     BASALT_ASSERT(!part.nullable);
-    if (part.restore == KeyPart::Restore::kFull || part.restore == KeyPart::Restore::kNumber)
-      part.restore = KeyPart::Restore::kNever;
+    if (part.unpack_info == KeyPart::UnpackInfo::kFull ||
+        part.unpack_info == KeyPart::UnpackInfo::kNumber)
+      part.unpack_info = KeyPart::UnpackInfo::kNever;
   }
   return parts;
 }
@@ -30,13 +31,13 @@ std::vector<KeyPart> make_primary_parts(const TableLayout& table, const IndexLay
 ColumnSet columns_given_by(const std::vector<KeyPart>& parts, std::size_t columns) {
   ColumnSet given(columns);
   for (const KeyPart& part : parts)
-    if (part.restore != KeyPart::Restore::kNever) given.set(part.column);
+    if (part.unpack_info != KeyPart::UnpackInfo::kNever) given.set(part.column);
   return given;
 }
 
-bool any_restore_item(const std::vector<KeyPart>& parts) {
+bool any_unpack_info(const std::vector<KeyPart>& parts) {
   for (const KeyPart& part : parts)
-    if (part.has_restore_item()) return true;
+    if (part.has_unpack_info()) return true;
   return false;
 }
 
@@ -46,12 +47,12 @@ struct PrimaryCodec::State {
   State(const TableLayout& table, const IndexLayout& primary)
       : index_id(primary.index_id),
         parts(make_primary_parts(table, primary)),
-        has_restore(any_restore_item(parts)),
-        row(table, columns_given_by(parts, table.columns.size()), has_restore) {}
+        has_unpack_info(any_unpack_info(parts)),
+        row(table, columns_given_by(parts, table.columns.size()), has_unpack_info) {}
 
   std::uint32_t index_id;
   std::vector<KeyPart> parts;  // none: hidden row id
-  bool has_restore;            // rows end with a restore section
+  bool has_unpack_info;        // rows end with a unpack info
   RowFormat row;
 };
 
@@ -73,8 +74,8 @@ void PrimaryCodec::make_key(const std::uint8_t* record, std::uint64_t hidden_row
   for (const KeyPart& part : state_->parts) append_part(part, record, key);
 }
 
-void PrimaryCodec::make_guard(const std::uint8_t* record, std::size_t part_count,
-                              std::string& key) const {
+void PrimaryCodec::make_value_lock(const std::uint8_t* record, std::size_t part_count,
+                                   std::string& key) const {
   BASALT_ASSERT(part_count <= state_->parts.size());
   key.clear();
   append_be32(key, state_->index_id);
@@ -84,8 +85,8 @@ void PrimaryCodec::make_guard(const std::uint8_t* record, std::size_t part_count
 void PrimaryCodec::make_row(const std::uint8_t* record, std::uint32_t schema_version,
                             std::string& row) const {
   state_->row.make(record, schema_version, row);
-  if (!state_->has_restore) return;
-  for (const KeyPart& part : state_->parts) append_restore_item(part, record, row);
+  if (!state_->has_unpack_info) return;
+  for (const KeyPart& part : state_->parts) append_unpack_info(part, record, row);
 }
 
 ReadPlan PrimaryCodec::plan(const ColumnSet& wanted) const {
@@ -100,19 +101,20 @@ ReadPlan PrimaryCodec::plan(const ColumnSet& wanted) const {
 
 Status PrimaryCodec::read(std::string_view key, std::string_view row, const ReadPlan& plan,
                           std::uint8_t* record) const {
-  const bool needs_restore = state_->has_restore && !plan.own.empty();
-  Cursor restore;
-  if (needs_restore || !plan.row.empty()) {
-    const Fault fault = state_->row.read(row, plan.row, record, restore);
+  const bool needs_unpack_info = state_->has_unpack_info && !plan.own.empty();
+  Cursor unpack_info;
+  if (needs_unpack_info || !plan.row.empty()) {
+    const Fault fault = state_->row.read(row, plan.row, record, unpack_info);
     if (fault != nullptr) return to_status(fault);
   }
   if (plan.own.empty()) return Status::ok();
   Cursor rest;
   if (const Fault fault = open_key(key, state_->index_id, rest)) return to_status(fault);
-  const Fault fault = walk_parts(state_->parts, plan.own, rest, restore, record);
+  const Fault fault = walk_parts(state_->parts, plan.own, rest, unpack_info, record);
   if (fault != nullptr) return to_status(fault);
   if (plan.walks_key && rest.left() != 0) return to_status("bytes follow the end of a key");
-  if (needs_restore && restore.left() != 0) return to_status("bytes follow the end of a row");
+  if (needs_unpack_info && unpack_info.left() != 0)
+    return to_status("bytes follow the end of a row");
   return Status::ok();
 }
 
@@ -135,7 +137,7 @@ std::size_t PrimaryCodec::common_parts(std::string_view key_a, std::string_view 
 }
 
 std::uint64_t PrimaryCodec::hidden_row_id(std::string_view key) {
-  return key.size() == kRowIdKeySize ? load_be64(key.data() + kIndexIdSize) : 0;
+  return key.size() == kRowIdKeySize ? load_be64(key.data() + kIndexIdBytes) : 0;
 }
 
 Status PrimaryCodec::schema_version(std::string_view row, std::uint32_t& version) {

@@ -38,7 +38,7 @@ class PrimaryCodec {
   void make_key(const std::uint8_t* record, std::uint64_t hidden_row_id, std::string& key) const;
 
   // Index id and the first `part_count` parts.
-  void make_guard(const std::uint8_t* record, std::size_t part_count, std::string& key) const;
+  void make_value_lock(const std::uint8_t* record, std::size_t part_count, std::string& key) const;
 
   // The value of the record. The variable data of a row is below 4 GiB (asserted).
   void make_row(const std::uint8_t* record, std::uint32_t schema_version, std::string& row) const;

@@ -14,7 +14,7 @@ namespace basalt::codec {
 namespace {
 
 // The server allows 32 parts in each of the two keys.
-constexpr std::size_t kMostParts = 64;
+constexpr std::size_t kPartsMax = 64;
 
 // Where in an entry a part of the primary key is found.
 struct PrimarySource {
@@ -41,14 +41,14 @@ struct SecondaryCodec::State {
   bool any_null(const std::uint8_t* record) const;
   void append_own(const std::uint8_t* record, std::string& key) const;
   Fault find_primary_parts(std::string_view key, std::string_view value,
-                           std::array<const std::uint8_t*, kMostParts + 2>& bounds) const;
+                           std::array<const std::uint8_t*, kPartsMax + 2>& bounds) const;
 
   std::uint32_t index_id;
   std::uint32_t primary_id;
   bool unique;
   bool hidden_key;
-  bool any_nullable = false;   // among the own parts
-  bool whole_suffix = true;    // the suffix is the primary key
+  bool any_nullable = false;  // among the own parts
+  bool whole_suffix = true;   // the suffix is the primary key
   std::vector<KeyPart> own;
   std::vector<KeyPart> suffix;
   std::vector<KeyPart> primary;
@@ -72,7 +72,7 @@ SecondaryCodec::State::State(const TableLayout& table, const IndexLayout& second
     for (const KeyPart& part : make_key_parts(table, primary_layout)) add_primary_part(part);
     extended.insert(extended.end(), suffix.begin(), suffix.end());
   }
-  BASALT_ASSERT(own.size() + suffix.size() <= kMostParts);
+  BASALT_ASSERT(own.size() + suffix.size() <= kPartsMax);
 }
 
 void SecondaryCodec::State::add_primary_part(const KeyPart& part) {
@@ -102,9 +102,9 @@ void SecondaryCodec::State::append_own(const std::uint8_t* record, std::string& 
 }
 
 void SecondaryCodec::State::append_suffix(std::string_view primary_key, std::string& out) const {
-  BASALT_DEBUG_ASSERT(primary_key.size() > kIndexIdSize &&
+  BASALT_DEBUG_ASSERT(primary_key.size() > kIndexIdBytes &&
                       load_be32(primary_key.data()) == primary_id);
-  Cursor rest(primary_key.substr(kIndexIdSize));
+  Cursor rest(primary_key.substr(kIndexIdBytes));
   if (whole_suffix) {
     out.append(reinterpret_cast<const char*>(rest.at), rest.left());
     return;
@@ -152,8 +152,8 @@ void SecondaryCodec::make_entry(const std::uint8_t* record, std::string_view pri
   make_key(record, primary_key, key);
   value.clear();
   if (is_unique_entry(record)) state_->append_suffix(primary_key, value);
-  for (const KeyPart& part : state_->own) append_restore_item(part, record, value);
-  for (const KeyPart& part : state_->suffix) append_restore_item(part, record, value);
+  for (const KeyPart& part : state_->own) append_unpack_info(part, record, value);
+  for (const KeyPart& part : state_->suffix) append_unpack_info(part, record, value);
 }
 
 void SecondaryCodec::make_key(const std::uint8_t* record, std::string_view primary_key,
@@ -168,8 +168,8 @@ void SecondaryCodec::make_unique_prefix(const std::uint8_t* record, std::string&
   state_->append_own(record, key);
 }
 
-bool SecondaryCodec::make_guard(const std::uint8_t* record, std::size_t part_count,
-                                std::string& key) const {
+bool SecondaryCodec::make_value_lock(const std::uint8_t* record, std::size_t part_count,
+                                     std::string& key) const {
   BASALT_ASSERT(part_count <= state_->own.size());
   key.clear();
   append_be32(key, state_->index_id);
@@ -185,7 +185,7 @@ bool SecondaryCodec::make_guard(const std::uint8_t* record, std::size_t part_cou
 // depends on them.
 Fault SecondaryCodec::State::find_primary_parts(
     std::string_view key, std::string_view value,
-    std::array<const std::uint8_t*, kMostParts + 2>& bounds) const {
+    std::array<const std::uint8_t*, kPartsMax + 2>& bounds) const {
   Entry entry;
   if (const Fault fault = open(key, value, entry)) return fault;
   bool null = false;
@@ -210,7 +210,7 @@ Fault SecondaryCodec::State::find_primary_parts(
 
 Status SecondaryCodec::primary_key_of(std::string_view key, std::string_view value,
                                       std::string& primary_key) const {
-  std::array<const std::uint8_t*, kMostParts + 2> bounds;
+  std::array<const std::uint8_t*, kPartsMax + 2> bounds;
   const Fault fault = state_->find_primary_parts(key, value, bounds);
   if (fault != nullptr) return to_status(fault);
   const std::uint8_t** const suffix_bounds = bounds.data() + state_->own.size() + 1;
@@ -259,19 +259,19 @@ Status SecondaryCodec::read(std::string_view key, std::string_view value, const 
   if (plan.own.empty()) return Status::ok();
   Entry entry;
   if (const Fault fault = state_->open(key, value, entry)) return to_status(fault);
-  Cursor restore = entry.value;
+  Cursor unpack_info = entry.value;
   bool null = false;
   if (entry.unique_form) {
-    const Fault fault = skip_parts(state_->suffix, restore, null);
+    const Fault fault = skip_parts(state_->suffix, unpack_info, null);
     if (fault != nullptr) return to_status(fault);
   }
-  Fault fault = walk_parts(state_->own, plan.own, entry.key, restore, record);
+  Fault fault = walk_parts(state_->own, plan.own, entry.key, unpack_info, record);
   if (fault != nullptr) return to_status(fault);
   fault = walk_parts(state_->suffix, plan.suffix, entry.unique_form ? entry.value : entry.key,
-                     restore, record);
+                     unpack_info, record);
   if (fault != nullptr) return to_status(fault);
   if (plan.walks_key && entry.key.left() != 0) return to_status("bytes follow the end of a key");
-  if (restore.left() != 0) return to_status("bytes follow the end of an index entry");
+  if (unpack_info.left() != 0) return to_status("bytes follow the end of an index entry");
   return Status::ok();
 }
 

@@ -51,7 +51,7 @@ class SecondaryCodec {
   // What a duplicate check of a unique index locks and looks up: index id and own parts.
   void make_unique_prefix(const std::uint8_t* record, std::string& key) const;
   // Index id and the first `part_count` own parts; false if one of them is NULL.
-  bool make_guard(const std::uint8_t* record, std::size_t part_count, std::string& key) const;
+  bool make_value_lock(const std::uint8_t* record, std::size_t part_count, std::string& key) const;
 
   // The full primary key, with the primary's index id, of the entry's row. Fails with
   // kCorruption if the entry does not decode; `primary_key` is then undefined.

@@ -134,7 +134,7 @@ TEST(SecondaryCodec, PrefixesAreRepeatedAndGiveNothingBack) {
 }
 
 // Pins the stored format. If this fails, existing indexes can no longer be read.
-TEST(SecondaryCodec, RestoreItemsFollowTheOrderOfTheParts) {
+TEST(SecondaryCodec, UnpackInfoFollowsTheOrderOfTheParts) {
   TestTable layout;
   layout.add_varchar(20, false, &test::collation(4));
   layout.add(ColumnKind::kFloat, 4, true);

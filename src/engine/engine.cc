@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/log.h"
+#include "base/machine.h"
 #include "table/index_builder.h"
 
 namespace basalt::engine {
@@ -40,7 +41,7 @@ Result<std::unique_ptr<Engine>> Engine::start(const EngineOptions& options,
   engine->catalog_ = std::make_unique<catalog::Catalog>(*engine->database_);
   BASALT_TRY(engine->catalog_->load());
   engine->key_layouts_ = std::make_unique<stats::KeyLayouts>(*engine->catalog_, collations);
-  engine->database_->set_key_parts(engine->key_layouts_.get());
+  engine->database_->set_key_structures(engine->key_layouts_.get());
   engine->locks_ = std::make_unique<lock::LockManager>(options.locks, observer);
   engine->transactions_ =
       std::make_unique<txn::TransactionManager>(*engine->database_, *engine->locks_);
@@ -66,25 +67,25 @@ Engine::~Engine() {
     for (table::Counter* counter : {&shared.state->auto_increment, &shared.state->hidden_row_id}) {
       const Status status = counter->save();
       if (!status.is_ok()) {
-        log_message(LogLevel::kWarning,
-                    "a counter could not be saved, some values will be skipped: " +
-                        status.message());
+        log_message(
+            LogLevel::kWarning,
+            "a counter could not be saved, some values will be skipped: " + status.message());
       }
     }
   }
   shared_tables_.clear();
   transactions_.reset();
   if (database_ != nullptr) {
-    database_->set_key_parts(nullptr);
-    const Status status = database_->sync_log();
+    database_->set_key_structures(nullptr);
+    const Status status = database_->sync_wal();
     if (!status.is_ok()) log_message(LogLevel::kError, "last log sync: " + status.message());
   }
 }
 
 Status Engine::resume() {
-  kv::Health& health = database_->health();
+  wal::Health& health = database_->health();
   health.measure_space();
-  if (health.access() != kv::Access::kReadOnly) return Status::ok();
+  if (health.access() != wal::Access::kReadOnly) return Status::ok();
   if (health.is_final()) return health.check_not_read_only();
   const std::uint64_t mark = health.mark();
   BASALT_TRY(database_->resume());
@@ -102,8 +103,8 @@ SharedTable& Engine::shared_table(const catalog::TablePointer& definition) {
     shared.state = std::make_shared<table::TableState>(*catalog_, definition->id);
   }
   if (!shared.statistics) {
-    shared.statistics = std::make_shared<stats::TableStatistics>(
-        *database_, *catalog_, key_layouts_.get(), definition);
+    shared.statistics = std::make_shared<stats::TableStatistics>(*database_, *catalog_,
+                                                                 key_layouts_.get(), definition);
   }
   return shared;
 }
@@ -118,9 +119,9 @@ Result<std::shared_ptr<table::Table>> Engine::open_table(
   }
   const std::string difference = catalog::find_difference(*definition, expected);
   if (!difference.empty()) {
-    return Status(ErrorCode::kDefinitionMismatch, "table '" + std::string(name) + "': " +
-                                                      difference +
-                                                      "; restore the matching .frm file");
+    return Status(
+        ErrorCode::kDefinitionMismatch,
+        "table '" + std::string(name) + "': " + difference + "; restore the matching .frm file");
   }
   const std::lock_guard guard(mutex_);
   SharedTable& shared = shared_table(definition);
@@ -225,7 +226,7 @@ Result<std::uint64_t> Engine::build_indexes(const catalog::TablePointer& altered
   const table::Table target(altered, layout, std::move(state));
   const std::vector<std::size_t> indexes = new_indexes(*definition, *altered);
   const table::IndexBuilder::Resources resources = {
-      .memory_bytes = std::min(kSortBytesMax, kv::available_memory_bytes() / kSortMemoryShare),
+      .memory_bytes = std::min(kSortBytesMax, available_memory_bytes() / kSortMemoryShare),
       .threads = std::clamp<std::size_t>(std::thread::hardware_concurrency() / 2, kBuildThreadsMin,
                                          kBuildThreadsMax)};
   return table::IndexBuilder(*database_, target, indexes, interruption, resources).run();
@@ -253,9 +254,7 @@ void Engine::abandon_indexes(const catalog::TablePointer& altered) {
 }
 
 Engine::StoredIndex Engine::describe(catalog::IndexId id, kv::FamilyId family) {
-  kv::KeyRange range;
-  append_be32(range.lower, id);
-  append_be32(range.upper, id + 1);
+  const KeyRange range = index_key_range(id);
   const kv::RangeSize size = database_->estimate(family, range);
   return {.id = id,
           .family = family,

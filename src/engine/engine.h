@@ -15,8 +15,8 @@
 #include "stats/key_layouts.h"
 #include "stats/table_statistics.h"
 #include "table/cursor.h"
-#include "table/state_loader.h"
 #include "table/table.h"
+#include "table/table_opening.h"
 #include "txn/transaction_manager.h"
 
 // The composition root: builds all parts in order, hands them out by reference, tears them down

@@ -1,4 +1,4 @@
-#include "kv/adaptive_compression.h"
+#include "block_cache/adaptive_compression.h"
 
 #include <rocksdb/advanced_compression.h>
 
@@ -10,17 +10,17 @@
 #include <vector>
 
 #include "base/test_support.h"
-#include "kv/key_parts.h"
+#include "block_cache/test_blocks.h"
+#include "index_stats/key_structure.h"
 #include "kv/rocksdb_options.h"
-#include "kv/test_blocks.h"
 
 // Goal: blocks are stored in the way that is worth while for them, and RocksDB reads them all.
 namespace basalt::kv {
 namespace {
 
-using test::digits;
-using test::noise;
-using test::text;
+using block_cache::test::digits;
+using block_cache::test::noise;
+using block_cache::test::text;
 
 template <typename Make>
 std::vector<std::string> blocks_of(Make make, std::size_t count) {
@@ -40,7 +40,7 @@ rdb::CompressionOptions level_one() {
 // As tables have it.
 rdb::CompressionOptions of_lowest_level() {
   return make_table_family_options(with_machine_defaults({}), nullptr,
-                                   std::make_shared<KeyPartsSlot>())
+                                   std::make_shared<index_stats::KeyStructureSlot>())
       .bottommost_compression_opts;
 }
 
@@ -78,9 +78,8 @@ class File {
       Stored stored;
       stored.bytes.resize(block.size() * 7 / 8);
       std::size_t bytes = stored.bytes.size();
-      EXPECT_TRUE(compressor
-                      ->CompressBlock(block, stored.bytes.data(), &bytes, &stored.type, &area)
-                      .ok());
+      EXPECT_TRUE(
+          compressor->CompressBlock(block, stored.bytes.data(), &bytes, &stored.type, &area).ok());
       stored.was_tried = bytes != 0;
       stored.bytes.resize(stored.type == rdb::kNoCompression ? 0 : bytes);
       bytes_ += stored.type == rdb::kNoCompression ? block.size() : bytes;
@@ -108,7 +107,7 @@ File by_zstd(rdb::CompressionManager& manager, const std::vector<std::string>& b
 }
 
 File adaptive(const std::vector<std::string>& blocks, bool has_dictionary = true) {
-  return by_zstd(*make_adaptive_compression_manager(), blocks, has_dictionary);
+  return by_zstd(*block_cache::make_adaptive_compression_manager(), blocks, has_dictionary);
 }
 
 File thorough(const std::vector<std::string>& blocks) {
@@ -116,7 +115,7 @@ File thorough(const std::vector<std::string>& blocks) {
 }
 
 File adaptive_lz4(const std::vector<std::string>& blocks) {
-  return {*make_adaptive_compression_manager(), rdb::kLZ4Compression, {}, blocks, {}};
+  return {*block_cache::make_adaptive_compression_manager(), rdb::kLZ4Compression, {}, blocks, {}};
 }
 
 File thorough_lz4(const std::vector<std::string>& blocks) {
@@ -255,8 +254,8 @@ TEST(AdaptiveCompression, RocksDbReadsWhatWasCompressedAmongBlocksThatDidNotBeco
     blocks.back().resize(1 + random() % blocks.back().size());
   }
   const std::vector<std::string> samples(blocks.begin(), blocks.begin() + 50);
-  const File file(*make_adaptive_compression_manager(), rdb::kZSTD, of_lowest_level(), blocks,
-                  samples);
+  const File file(*block_cache::make_adaptive_compression_manager(), rdb::kZSTD, of_lowest_level(),
+                  blocks, samples);
   EXPECT_FALSE(file.dictionary().empty());
   expect_readable(file, blocks);
 }
@@ -279,7 +278,7 @@ TEST(AdaptiveCompression, ALargeBlockIsNoTrialAndDecidesNothing) {
 }
 
 TEST(AdaptiveCompression, OtherLevelsAndAlgorithmsAreLeftToRocksDb) {
-  const auto manager = make_adaptive_compression_manager();
+  const auto manager = block_cache::make_adaptive_compression_manager();
   rdb::CompressionOptions level_three = level_one();
   level_three.level = 3;
   const auto name = [&](const rdb::CompressionOptions& options, rdb::CompressionType type) {
@@ -294,7 +293,7 @@ TEST(AdaptiveCompression, OtherLevelsAndAlgorithmsAreLeftToRocksDb) {
 
 // Files say by this name which compressions they need.
 TEST(AdaptiveCompression, FilesNeedNothingButRocksDbsOwnCompressions) {
-  EXPECT_STREQ(make_adaptive_compression_manager()->CompatibilityName(),
+  EXPECT_STREQ(block_cache::make_adaptive_compression_manager()->CompatibilityName(),
                rdb::GetBuiltinV2CompressionManager()->CompatibilityName());
 }
 

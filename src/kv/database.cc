@@ -17,22 +17,26 @@
 #include "base/assert.h"
 #include "base/bytes.h"
 #include "base/log.h"
-#include "kv/block_cache.h"
-#include "kv/build_directory.h"
-#include "kv/cache_loader.h"
-#include "kv/directory_check.h"
-#include "kv/guarded_file_system.h"
-#include "kv/health_listener.h"
-#include "kv/index_collector.h"
+#include "base/machine.h"
+#include "block_cache/block_cache.h"
+#include "block_cache/cache_warmer.h"
+#include "block_cache/memory_budget.h"
+#include "bulk/build_directory.h"
+#include "bulk/external_sort.h"
+#include "bulk/sst_writer.h"
+#include "index_stats/index_collector.h"
+#include "kv/database_directory.h"
 #include "kv/iterator_pool.h"
-#include "kv/log_check.h"
-#include "kv/log_continuity.h"
-#include "kv/log_marks.h"
-#include "kv/memory_budget.h"
-#include "kv/rocksdb_access.h"
 #include "kv/rocksdb_options.h"
+#include "kv/rocksdb_reads.h"
 #include "kv/snapshot_pool.h"
-#include "kv/status_conversion.h"
+#include "rdb/status_conversion.h"
+#include "wal/guarded_file_system.h"
+#include "wal/health_listener.h"
+#include "wal/wal_check.h"
+#include "wal/wal_continuity.h"
+#include "wal/wal_marks.h"
+#include "wal/wal_write.h"
 
 namespace basalt::kv {
 namespace {
@@ -57,7 +61,7 @@ DataBytes data_bytes(const rdb::TablePropertiesCollection& files) {
 }
 
 rdb::Range range_of(const KeyRange& range) {
-  return {slice_of(range.lower), slice_of(range.upper)};
+  return {rdb::slice_of(range.lower), rdb::slice_of(range.upper)};
 }
 
 }  // namespace
@@ -83,7 +87,7 @@ PinnedValues::State PinnedValues::state(std::size_t number) const {
 
 std::string_view PinnedValues::view(std::size_t number) const {
   BASALT_DEBUG_ASSERT(state(number) == State::kFound);
-  return view_of(slots_->values[number]);
+  return rdb::view_of(slots_->values[number]);
 }
 
 void PinnedValues::reset() {
@@ -101,7 +105,7 @@ PinnedValues::Slots& PinnedValues::prepare(std::span<const std::string> keys) {
     slots_->statuses.resize(keys.size());
   }
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    slots_->keys[i] = slice_of(keys[i]);
+    slots_->keys[i] = rdb::slice_of(keys[i]);
     slots_->statuses[i] = rdb::Status();
   }
   slots_->count = keys.size();
@@ -113,7 +117,7 @@ Status PinnedValues::status() const {
   for (std::size_t i = 0; i < slots_->count; ++i) {
     const rdb::Status& status = slots_->statuses[i];
     const bool has_failed = !status.ok() && !status.IsNotFound() && !status.IsAborted();
-    if (has_failed && first.is_ok()) first = from_rocksdb(status);
+    if (has_failed && first.is_ok()) first = rdb::from_rocksdb(status);
   }
   return first;
 }
@@ -142,13 +146,13 @@ Database::Database(const Machine& machine, const DatabaseOptions& given,
     : machine_(machine),
       given_(given),
       options_(with_defaults_for(machine_, given_)),
-      health_(std::make_shared<Health>(options_.directory, options_.reserved_disk_bytes)),
-      files_(std::make_shared<GuardedFileSystem>(
+      health_(std::make_shared<wal::Health>(options_.directory, options_.reserved_disk_bytes)),
+      files_(std::make_shared<wal::GuardedFileSystem>(
           files ? std::move(files) : rdb::FileSystem::Default(), health_)),
       env_(rdb::NewCompositeEnv(files_)),
-      key_parts_(std::make_shared<KeyPartsSlot>()),
+      key_structures_(std::make_shared<index_stats::KeyStructureSlot>()),
       iterators_(std::make_shared<IteratorPool>()),
-      log_sync_([this] { return sync_once(); }) {}
+      wal_sync_([this] { return sync_once(); }) {}
 
 Result<std::unique_ptr<Database>> Database::open(const DatabaseOptions& options,
                                                  std::shared_ptr<rdb::FileSystem> files) {
@@ -160,86 +164,89 @@ Result<std::unique_ptr<Database>> Database::open(const DatabaseOptions& options,
                   "the file system of '" + options.directory +
                       "' has no direct I/O; let rocksdb_direct_io be AUTO or OFF");
   }
-  BuildDirectory::remove_all(database->options_);
-  BASALT_TRY(database->heed_logs());
+  bulk::BuildDirectory::remove_all(options.directory);
+  BASALT_TRY(database->verify_wals());
   // Of a process that was killed they are perhaps only in memory, and what is replayed of them goes
   // to files: the next crash must not find less of them than this opening.
-  BASALT_TRY(database->files_->sync_logs_of(options.directory));
+  BASALT_TRY(database->files_->sync_wals_in(options.directory));
   BASALT_TRY(database->open_families());
-  const LogMark opened{LogMark::Kind::kOpened, database->continuity_->next().value_or(0)};
+  const wal::WalMark opened{wal::WalMark::Kind::kOpened, database->continuity_->next().value_or(0)};
   BASALT_TRY(database->write_mark(opened));
   database->health_->measure_space();
   return database;
 }
 
-// RocksDB reads a log up to the first record that does not check out. Here it is decided whether
+// RocksDB reads a WAL up to the first record that does not check out. Here it is decided whether
 // that is its end; it sees no more of it.
-Status Database::heed_logs() {
-  Result<std::optional<LogDamage>> manifest = check_manifest(options_.directory);
+Status Database::verify_wals() {
+  Result<std::optional<wal::WalDamage>> manifest = wal::check_manifest(options_.directory);
   if (!manifest.is_ok()) return manifest.take_status();
-  if (const std::optional<LogDamage>& torn = manifest.value()) {
+  if (const std::optional<wal::WalDamage>& torn = manifest.value()) {
     files_->cut(torn->path, torn->offset);
   }
-  Result<std::vector<LogDamage>> damaged = check_logs(options_.directory);
+  Result<std::vector<wal::WalDamage>> damaged = wal::check_wals(options_.directory);
   if (!damaged.is_ok()) return damaged.take_status();
-  for (const LogDamage& damage : damaged.value()) {
-    const bool has_more = damage.records_behind + damage.records_in_newer_logs > 0;
-    const std::string place = "the log '" + damage.path + "' from byte " +
-                              std::to_string(damage.offset) + " on";
-    if (!damage.is_unwritten && has_more && !options_.accept_log_damage) {
+  for (const wal::WalDamage& damage : damaged.value()) {
+    const bool has_more = damage.records_behind + damage.records_in_newer_wals > 0;
+    const std::string place =
+        "the WAL '" + damage.path + "' from byte " + std::to_string(damage.offset) + " on";
+    if (!damage.is_unwritten && has_more && !options_.accept_wal_damage) {
       return Status(ErrorCode::kCorruption,
-                    "the log '" + damage.path + "' is damaged at byte " +
+                    "the WAL '" + damage.path + "' is damaged at byte " +
                         std::to_string(damage.offset) + ", and " +
-                        std::to_string(damage.records_behind + damage.records_in_newer_logs) +
+                        std::to_string(damage.records_behind + damage.records_in_newer_wals) +
                         " sound records follow; restore a backup, or start once with "
                         "rocksdb_accept_log_damage=ON, without what was committed from there on");
     }
-    // RocksDB would take a torn end for the end of all logs, until one begins with the next change:
-    // which the next recovery may wait for in vain, as long as the torn log is there.
+    // RocksDB would take a torn end for the end of all WALs, until one begins with the next change:
+    // which the next recovery may wait for in vain, as long as the torn WAL is there.
     files_->cut(damage.path, damage.offset);
     if (damage.is_unwritten && damage.records_behind == 0) continue;
     log_message(LogLevel::kWarning,
-                place + (damage.is_unwritten ? " was not written before a crash of the machine"
-                                             : " is damaged") +
+                place +
+                    (damage.is_unwritten ? " was not written before a crash of the machine"
+                                         : " is damaged") +
                     "; it is not replayed");
   }
   return Status::ok();
 }
 
-// Decides what becomes of an opening that has met a gap between two logs: an error, or another one
+// Decides what becomes of an opening that has met a gap between two WALs: an error, or another one
 // without what lies behind the gap.
-Status Database::heed_gap() {
-  const LogGap& gap = *continuity_->gap();
-  const std::string found = "the log '" + gap.path + "' begins with change " +
+Status Database::handle_wal_gap() {
+  const wal::WalGap& gap = *continuity_->gap();
+  const std::string found = "the WAL '" + gap.path + "' begins with change " +
                             std::to_string(gap.number) + ", and those from " +
-                            std::to_string(gap.missing) + " on are missing: the log before it has "
+                            std::to_string(gap.missing) +
+                            " on are missing: the WAL before it has "
                             "lost its end";
   if (gap.is_in_files) {
     return Status(ErrorCode::kCorruption,
                   found + ", and some tables' files hold what was changed later; restore a backup");
   }
-  // No crash leaves that: a log is on disk before the next one gets its first record.
-  if (!options_.accept_log_damage) {
+  // No crash leaves that: a WAL is on disk before the next one gets its first record.
+  if (!options_.accept_wal_damage) {
     return Status(ErrorCode::kCorruption,
-                  found + "; restore a backup, or start once with rocksdb_accept_log_damage=ON, "
-                          "without what was committed from there on");
+                  found +
+                      "; restore a backup, or start once with rocksdb_accept_log_damage=ON, "
+                      "without what was committed from there on");
   }
   files_->refuse_no_more();
   std::string folder;
-  BASALT_TRY(files_->set_aside_logs_from(gap.path, folder));
+  BASALT_TRY(files_->set_aside_wals_from(gap.path, folder));
   log_message(LogLevel::kWarning, found + "; it is not replayed, and kept in '" + folder + "'");
   return Status::ok();
 }
 
 Status Database::open_families() {
-  const std::shared_ptr<BlockCache> cache = make_block_cache(options_);
+  const std::shared_ptr<block_cache::BlockCache> cache = make_block_cache(options_);
   rdb::DBOptions db_options = make_db_options(options_, cache);
   db_options.env = env_.get();
-  db_options.listeners.push_back(make_health_listener(health_));
+  db_options.listeners.push_back(wal::make_health_listener(health_));
   db_options.listeners.push_back(make_release_listener(iterators_));
   std::vector<rdb::ColumnFamilyDescriptor> descriptors;
   descriptors.emplace_back(rdb::kDefaultColumnFamilyName,
-                           make_table_family_options(options_, cache, key_parts_));
+                           make_table_family_options(options_, cache, key_structures_));
   descriptors.emplace_back(std::string(kSystemFamilyName), make_system_family_options(options_));
 
   rdb::TransactionDBOptions transaction_options;
@@ -248,12 +255,11 @@ Status Database::open_families() {
   transaction_options.write_policy = rdb::TxnDBWritePolicy::WRITE_COMMITTED;
   Status opened;
   do {
-    continuity_ = std::make_unique<LogContinuity>(*files_);
+    continuity_ = std::make_unique<wal::WalContinuity>(*files_);
     db_options.wal_filter = continuity_.get();
-    opened = from_rocksdb(rdb::TransactionDB::Open(db_options, transaction_options,
-                                                   options_.directory, descriptors, &families_,
-                                                   &db_));
-    if (continuity_->gap()) BASALT_TRY(heed_gap());
+    opened = rdb::from_rocksdb(rdb::TransactionDB::Open(
+        db_options, transaction_options, options_.directory, descriptors, &families_, &db_));
+    if (continuity_->gap()) BASALT_TRY(handle_wal_gap());
   } while (continuity_->gap());
   BASALT_TRY(std::move(opened));
   snapshots_ = std::make_unique<SnapshotPool>(*db_->GetBaseDB());
@@ -261,9 +267,9 @@ Status Database::open_families() {
   return Status::ok();
 }
 
-void Database::begin_caching(const std::shared_ptr<BlockCache>& cache) {
+void Database::begin_caching(const std::shared_ptr<block_cache::BlockCache>& cache) {
   if (options_.process_memory_bytes != 0) {
-    budget_ = std::make_unique<MemoryBudget>(
+    budget_ = std::make_unique<block_cache::MemoryBudget>(
         [at_start = options_.process_memory_bytes] { return limited_memory_bytes(at_start); },
         options_.memtables_total_bytes / 2, cache,
         given_.block_cache_bytes == 0 ? std::numeric_limits<std::uint64_t>::max()
@@ -275,17 +281,17 @@ void Database::begin_caching(const std::shared_ptr<BlockCache>& cache) {
   const DataBytes bytes = data_bytes(files);
   cache->begin_with(bytes.raw);
   if (options_.direct_io != DirectIo::kOn) return;
-  loader_ = std::make_unique<CacheLoader>(*db_, *tables, cache, bytes.stored);
+  loader_ = std::make_unique<block_cache::CacheWarmer>(*db_, *tables, cache, bytes.stored);
 }
 
-std::vector<Setting> Database::settings() const {
-  DatabaseOptions used = options_;
+DatabaseOptions Database::current_options() const {
+  DatabaseOptions current = options_;
   if (budget_ != nullptr) {
     const std::uint64_t bytes = budget_->blocks_bytes();
-    used.block_cache_bytes =
+    current.block_cache_bytes =
         given_.block_cache_bytes == 0 ? bytes : std::min(bytes, given_.block_cache_bytes);
   }
-  return explain(machine_, given_, used);
+  return current;
 }
 
 Database::~Database() {
@@ -295,9 +301,9 @@ Database::~Database() {
   snapshots_.reset();
   iterators_->release_idle();
   for (rdb::ColumnFamilyHandle* family : families_) {
-    from_rocksdb(db_->DestroyColumnFamilyHandle(family)).ignore("the database closes anyway");
+    rdb::from_rocksdb(db_->DestroyColumnFamilyHandle(family)).ignore("the database closes anyway");
   }
-  const Status status = from_rocksdb(db_->Close());
+  const Status status = rdb::from_rocksdb(db_->Close());
   if (!status.is_ok()) log_message(LogLevel::kWarning, "closing RocksDB: " + status.message());
   delete db_;
 }
@@ -312,15 +318,14 @@ rdb::ColumnFamilyHandle* Database::family_handle(FamilyId family) const {
 Status Database::get(FamilyId family, std::string_view key, const ReadView& view,
                      PinnedValue& value, bool& found) {
   value.reset();
-  const rdb::Status status =
-      db_->GetBaseDB()->Get(make_read_options(view, nullptr), family_handle(family),
-                            slice_of(key), &value.slice());
+  const rdb::Status status = db_->GetBaseDB()->Get(
+      make_read_options(view, nullptr), family_handle(family), rdb::slice_of(key), &value.slice());
   found = status.ok();
-  return status.IsNotFound() ? Status::ok() : from_rocksdb(status);
+  return status.IsNotFound() ? Status::ok() : rdb::from_rocksdb(status);
 }
 
-Status Database::get_many(FamilyId family, std::span<const std::string> keys,
-                          const ReadView& view, PinnedValues& values) {
+Status Database::get_many(FamilyId family, std::span<const std::string> keys, const ReadView& view,
+                          PinnedValues& values) {
   PinnedValues::Slots& slots = values.prepare(keys);
   db_->GetBaseDB()->MultiGet(make_read_options_of_many(view), family_handle(family), slots.count,
                              slots.keys.data(), slots.values.data(), slots.statuses.data());
@@ -359,14 +364,26 @@ Status Database::write(const WriteBatch& batch, Durability durability) {
   rdb::WriteBatch changes;
   for (const WriteBatch::Change& change : batch.changes_) {
     rdb::ColumnFamilyHandle* family = family_handle(change.family);
-    BASALT_TRY(from_rocksdb(change.is_put ? changes.Put(family, change.key, change.value)
-                                          : changes.Delete(family, change.key)));
+    BASALT_TRY(rdb::from_rocksdb(change.is_put ? changes.Put(family, change.key, change.value)
+                                               : changes.Delete(family, change.key)));
   }
   BASALT_TRY(health_->check_not_read_only());
   rdb::WriteOptions options;
   options.sync = durability == Durability::kSynced;
-  const LogWrite log_write;
+  const wal::WalWrite log_write;
   return outcome_of_write(db_->GetBaseDB()->Write(options, &changes));
+}
+
+std::unique_ptr<bulk::ExternalSort> Database::new_external_sort(std::string path,
+                                                                std::size_t memory_bytes) {
+  return std::make_unique<bulk::ExternalSort>(*env_->GetFileSystem(), *health_, std::move(path),
+                                              memory_bytes);
+}
+
+std::unique_ptr<bulk::SstWriter> Database::new_sst_writer(FamilyId family, std::string path) {
+  rdb::ColumnFamilyHandle* const handle = family_handle(family);
+  return std::make_unique<bulk::SstWriter>(db_->GetBaseDB()->GetOptions(handle), handle, *health_,
+                                           std::move(path));
 }
 
 Status Database::ingest(FamilyId family, const std::vector<std::string>& paths) {
@@ -375,7 +392,7 @@ Status Database::ingest(FamilyId family, const std::vector<std::string>& paths) 
   rdb::IngestExternalFileOptions options;
   options.move_files = true;
   // A sequence number of the files' own, which snapshots of before would not see, is one that no
-  // record of the log has.
+  // record of the WAL has.
   options.snapshot_consistency = false;
   // What is read of the files to take them in says nothing of what queries will want.
   options.fill_cache = false;
@@ -383,21 +400,21 @@ Status Database::ingest(FamilyId family, const std::vector<std::string>& paths) 
   // One at a time, as the marks are. Files that come into the way of a compaction take sequence
   // numbers that no record has, one each.
   const std::lock_guard guard(ingestion_mutex_);
-  BASALT_TRY(write_mark({LogMark::Kind::kIngesting, paths.size()}));
+  BASALT_TRY(write_mark({wal::WalMark::Kind::kIngesting, paths.size()}));
   {
-    const LogWrite log_write;
+    const wal::WalWrite log_write;
     BASALT_TRY(outcome_of_write(
         db_->GetBaseDB()->IngestExternalFile(family_handle(family), paths, options)));
   }
-  return write_mark({LogMark::Kind::kIngested, 0});
+  return write_mark({wal::WalMark::Kind::kIngested, 0});
 }
 
-Status Database::write_mark(const LogMark& mark) {
+Status Database::write_mark(const wal::WalMark& mark) {
   rdb::WriteBatch changes;
-  BASALT_TRY(from_rocksdb(changes.PutLogData(encode(mark))));
+  BASALT_TRY(rdb::from_rocksdb(changes.PutLogData(encode(mark))));
   rdb::WriteOptions options;
   options.sync = true;
-  const LogWrite log_write;
+  const wal::WalWrite log_write;
   return outcome_of_write(db_->GetBaseDB()->Write(options, &changes));
 }
 
@@ -405,14 +422,14 @@ Status Database::resume() {
   const std::lock_guard guard(resume_mutex_);
   // A compaction that failed for the same cause is tried again.
   health_->note_compaction_success();
-  BASALT_TRY(files_->repair_logs());
-  BASALT_TRY(from_rocksdb(db_->Resume()));
+  BASALT_TRY(files_->repair_wals());
+  BASALT_TRY(rdb::from_rocksdb(db_->Resume()));
   return write_mark({});
 }
 
 Status Database::sync_once() {
   BASALT_TRY(health_->check_not_read_only());
-  Status status = from_rocksdb(db_->FlushWAL(true));
+  Status status = rdb::from_rocksdb(db_->FlushWAL(true));
   // It may only have met the error of a write, which names the file.
   if (status.is_ok()) return status;
   return known_cause(std::move(status));
@@ -422,7 +439,7 @@ Status Database::sync_once() {
 void Database::await_cause() const {
   constexpr std::chrono::milliseconds kPause{5};
   constexpr int kPauses = 100;
-  for (int i = 0; i < kPauses && health_->access() != Access::kReadOnly; ++i) {
+  for (int i = 0; i < kPauses && health_->access() != wal::Access::kReadOnly; ++i) {
     std::this_thread::sleep_for(kPause);
   }
 }
@@ -434,13 +451,14 @@ Status Database::known_cause(Status unexplained) const {
 }
 
 Status Database::outcome_of_write(const rdb::Status& status) const {
-  return is_consequence(status) ? known_cause(from_rocksdb(status)) : from_rocksdb(status);
+  return rdb::is_secondary_error(status) ? known_cause(rdb::from_rocksdb(status))
+                                         : rdb::from_rocksdb(status);
 }
 
 Status Database::flush() {
   BASALT_TRY(health_->check_not_read_only());
   release_idle();
-  Status status = from_rocksdb(db_->Flush(rdb::FlushOptions(), families_));
+  Status status = rdb::from_rocksdb(db_->Flush(rdb::FlushOptions(), families_));
   // Who is told of it finds the database read-only.
   if (!status.is_ok()) await_cause();
   return status;
@@ -452,8 +470,8 @@ Status Database::compact(FamilyId family, const KeyRange& range,
   release_idle();
   rdb::CompactRangeOptions options;
   options.bottommost_level_compaction = rdb::BottommostLevelCompaction::kForceOptimized;
-  const rdb::Slice lower = slice_of(range.lower);
-  const rdb::Slice upper = slice_of(range.upper);
+  const rdb::Slice lower = rdb::slice_of(range.lower);
+  const rdb::Slice upper = rdb::slice_of(range.upper);
   std::atomic<bool> is_canceled = false;
   std::jthread watcher;
   if (is_interrupted) {
@@ -468,23 +486,24 @@ Status Database::compact(FamilyId family, const KeyRange& range,
       }
     });
   }
-  const rdb::Status status = db_->CompactRange(options, family_handle(family),
-                                               range.lower.empty() ? nullptr : &lower,
-                                               range.upper.empty() ? nullptr : &upper);
-  return is_canceled && !status.ok() ? Status::of(ErrorCode::kInterrupted) : from_rocksdb(status);
+  const rdb::Status status =
+      db_->CompactRange(options, family_handle(family), range.lower.empty() ? nullptr : &lower,
+                        range.upper.empty() ? nullptr : &upper);
+  return is_canceled && !status.ok() ? Status::of(ErrorCode::kInterrupted)
+                                     : rdb::from_rocksdb(status);
 }
 
 Status Database::reclaim(FamilyId family, const KeyRange& range) {
   const rdb::Range dropped = range_of(range);
   rdb::RangeOpt whole_files(dropped.start, dropped.limit);
-  BASALT_TRY(from_rocksdb(rdb::DeleteFilesInRanges(db_->GetBaseDB(), family_handle(family),
-                                                   &whole_files, 1, false)));
+  BASALT_TRY(rdb::from_rocksdb(
+      rdb::DeleteFilesInRanges(db_->GetBaseDB(), family_handle(family), &whole_files, 1, false)));
   // Not before: others would come meanwhile, and keep the files.
   release_idle();
   BASALT_TRY(health_->check_not_read_only());
-  const LogWrite log_write;
-  return from_rocksdb(db_->GetBaseDB()->DeleteRange(rdb::WriteOptions(), family_handle(family),
-                                                    dropped.start, dropped.limit));
+  const wal::WalWrite log_write;
+  return rdb::from_rocksdb(db_->GetBaseDB()->DeleteRange(rdb::WriteOptions(), family_handle(family),
+                                                         dropped.start, dropped.limit));
 }
 
 RangeSize Database::estimate(FamilyId family, const KeyRange& range) {
@@ -493,7 +512,7 @@ RangeSize Database::estimate(FamilyId family, const KeyRange& range) {
   rdb::SizeApproximationOptions options;
   options.include_files = true;
   options.include_memtables = false;
-  from_rocksdb(
+  rdb::from_rocksdb(
       db_->GetApproximateSizes(options, family_handle(family), &bounds, 1, &result.bytes))
       .ignore("it refuses options that contradict each other, nothing else");
   db_->GetApproximateMemTableStats(family_handle(family), bounds, &result.memtable_entries,
@@ -521,7 +540,7 @@ Result<std::vector<std::uint32_t>> Database::stored_indexes(FamilyId family) {
     append_be32(next, id + 1);
     iterator->Seek(next);
   }
-  BASALT_TRY(from_rocksdb(iterator->status()));
+  BASALT_TRY(rdb::from_rocksdb(iterator->status()));
   return ids;
 }
 
@@ -535,8 +554,8 @@ std::uint64_t Database::estimate_memtable_entries(FamilyId family, const KeyRang
 double Database::expansion(FamilyId family, const KeyRange& range) {
   rdb::TablePropertiesCollection files;
   const rdb::Range bounds = range_of(range);
-  const rdb::Status status = db_->GetBaseDB()->GetPropertiesOfTablesInRange(
-      family_handle(family), &bounds, 1, &files);
+  const rdb::Status status =
+      db_->GetBaseDB()->GetPropertiesOfTablesInRange(family_handle(family), &bounds, 1, &files);
   if (!status.ok()) return 1;
   const DataBytes bytes = data_bytes(files);
   if (bytes.stored == 0) return 1;
@@ -550,7 +569,8 @@ void add_index_properties(const rdb::TableProperties& file, const std::string& n
   const rdb::UserCollectedProperties& collected = file.user_collected_properties;
   const auto found = collected.find(name);
   if (found != collected.end()) {
-    std::optional<IndexProperties> properties = parse_index_properties(found->second);
+    std::optional<index_stats::IndexProperties> properties =
+        index_stats::parse_index_properties(found->second);
     if (properties.has_value()) {
       result.properties.push_back(std::move(*properties));
     } else {
@@ -559,22 +579,21 @@ void add_index_properties(const rdb::TableProperties& file, const std::string& n
     return;
   }
   // A file that tells of other indexes has nothing of this one.
-  const auto other = collected.lower_bound(std::string(kIndexPropertyPrefix));
-  const bool tells = other != collected.end() && other->first.starts_with(kIndexPropertyPrefix);
+  const auto other = collected.lower_bound(std::string(index_stats::kIndexPropertyPrefix));
+  const bool tells =
+      other != collected.end() && other->first.starts_with(index_stats::kIndexPropertyPrefix);
   if (!tells && file.num_entries > file.num_range_deletions) result.has_unknown = true;
 }
 
 }  // namespace
 
 Result<IndexFiles> Database::index_files(FamilyId family, std::uint32_t index_id) {
-  KeyRange range;
-  append_be32(range.lower, index_id);
-  append_be32(range.upper, index_id + 1);
+  const KeyRange range = index_key_range(index_id);
   const rdb::Range bounds = range_of(range);
   rdb::TablePropertiesCollection files;
-  BASALT_TRY(from_rocksdb(db_->GetBaseDB()->GetPropertiesOfTablesInRange(family_handle(family),
-                                                                         &bounds, 1, &files)));
-  const std::string name = index_property_name(index_id);
+  BASALT_TRY(rdb::from_rocksdb(
+      db_->GetBaseDB()->GetPropertiesOfTablesInRange(family_handle(family), &bounds, 1, &files)));
+  const std::string name = index_stats::index_property_name(index_id);
   IndexFiles result;
   double bytes = 0;
   double blocks = 0;
@@ -594,18 +613,20 @@ std::uint64_t Database::structure_version(FamilyId family) {
   return version;
 }
 
-void Database::set_key_parts(KeyPartsSource* source) { key_parts_->set(source); }
+void Database::set_key_structures(index_stats::KeyStructureSource* source) {
+  key_structures_->set(source);
+}
 
 Status Database::create_checkpoint(const std::string& directory) {
   rdb::Checkpoint* checkpoint = nullptr;
-  BASALT_TRY(from_rocksdb(rdb::Checkpoint::Create(db_, &checkpoint)));
+  BASALT_TRY(rdb::from_rocksdb(rdb::Checkpoint::Create(db_, &checkpoint)));
   const std::unique_ptr<rdb::Checkpoint> owner(checkpoint);
-  return from_rocksdb(checkpoint->CreateCheckpoint(directory));
+  return rdb::from_rocksdb(checkpoint->CreateCheckpoint(directory));
 }
 
 std::string Database::property(FamilyId family, std::string_view name) {
   std::string value;
-  if (!db_->GetProperty(family_handle(family), slice_of(name), &value)) value.clear();
+  if (!db_->GetProperty(family_handle(family), rdb::slice_of(name), &value)) value.clear();
   return value;
 }
 

@@ -9,14 +9,16 @@
 #include <string_view>
 #include <vector>
 
+#include "base/key_range.h"
+#include "base/machine.h"
 #include "base/status.h"
-#include "kv/group_sync.h"
-#include "kv/health.h"
-#include "kv/index_properties.h"
+#include "index_stats/index_properties.h"
+#include "index_stats/key_structure.h"
 #include "kv/iterator.h"
-#include "kv/key_parts.h"
 #include "kv/options.h"
-#include "kv/rocksdb_fwd.h"
+#include "rdb/rocksdb_fwd.h"
+#include "wal/group_sync.h"
+#include "wal/health.h"
 
 // The door to RocksDB: an ordered, durable, multi-version map of byte strings.
 //
@@ -25,6 +27,27 @@
 // Errors      kIoError, kNoSpace and kCorruption with the file and cause as RocksDB names them.
 // Threads     Database is safe from any thread. Iterator, PinnedValue and WriteBatch belong to
 //             one thread at a time.
+namespace basalt::block_cache {
+class BlockCache;
+class MemoryBudget;
+class CacheWarmer;
+}  // namespace basalt::block_cache
+
+namespace basalt::wal {
+class GuardedFileSystem;
+class WalContinuity;
+struct WalMark;
+}  // namespace basalt::wal
+
+namespace basalt::bulk {
+class ExternalSort;
+class SstWriter;
+}  // namespace basalt::bulk
+
+namespace basalt::index_stats {
+class KeyStructureSlot;
+}  // namespace basalt::index_stats
+
 namespace basalt::kv {
 
 // A column family, by its position in the database's list. kDefaultFamily holds tables,
@@ -73,7 +96,7 @@ class PinnedValues {
   std::string_view view(std::size_t number) const;
   void reset();
 
-  // For layers that may see RocksDB: room for the values of `keys`, see rocksdb_access.h.
+  // For layers that may see RocksDB: room for the values of `keys`, see rocksdb_reads.h.
   struct Slots;
   Slots& prepare(std::span<const std::string> keys);
   // After a read into the slots: its error, if there was one.
@@ -139,7 +162,7 @@ struct ReadView {
 
 // Estimated amount of data in a key range.
 struct RangeSize {
-  std::uint64_t bytes = 0;             // compressed, in files
+  std::uint64_t bytes = 0;  // compressed, in files
   std::uint64_t memtable_bytes = 0;
   std::uint64_t memtable_entries = 0;
 };
@@ -147,24 +170,16 @@ struct RangeSize {
 // What the files say of an index.
 struct IndexFiles {
   // One of each file that holds entries of it and says so.
-  std::vector<IndexProperties> properties;
+  std::vector<index_stats::IndexProperties> properties;
   // Stored bytes of a data block of these files.
   double block_bytes = 0;
   // Whether there are files that do not tell what they hold: older than this, or damaged.
   bool has_unknown = false;
 };
 
-class BlockCache;
-class MemoryBudget;
-class CacheLoader;
-class GuardedFileSystem;
-class KeyPartsSlot;
-struct LogMark;
-class LogContinuity;
-
 class Database {
  public:
-  // Opens or creates the database and replays its log. A log that ends in the middle of a record
+  // Opens or creates the database and replays its WAL. A WAL that ends in the middle of a record
   // is replayed up to there; one that is damaged before its end is an error. `files`: where the
   // files are, for tests that let them fail; null: the system's.
   static Result<std::unique_ptr<Database>> open(const DatabaseOptions& options,
@@ -174,12 +189,15 @@ class Database {
   Database& operator=(const Database&) = delete;
 
   const DatabaseOptions& options() const { return options_; }
-  // What the options have come to on this machine, and why.
-  std::vector<Setting> settings() const;
+  // What options() were chosen by: the machine, and what open() was given.
+  const Machine& machine() const { return machine_; }
+  const DatabaseOptions& given_options() const { return given_; }
+  // As options(), but with the size that the block cache has now.
+  DatabaseOptions current_options() const;
   // Whether it may be written. Who writes through rocksdb() asks before; write() does.
-  Health& health() { return *health_; }
+  wal::Health& health() { return *health_; }
   // Makes RocksDB write again after a failure whose cause is gone, and proves that it can. All
-  // that is in memory is in files then, and the log is a new one. health() stays read-only: who
+  // that is in memory is in files then, and the WAL is a new one. health() stays read-only: who
   // calls this has perhaps something to finish before others write.
   Status resume();
 
@@ -200,7 +218,12 @@ class Database {
   // kReadOnly while the database is, and then nothing has changed.
   Status write(const WriteBatch& batch, Durability durability);
 
-  // Makes the entries of files (kv/sorted_files.h) part of the database, all at once and durably;
+  // Sorts entries of one index, see bulk/external_sort.h; `path`: of a file for what does not fit
+  // into `memory_bytes`.
+  std::unique_ptr<bulk::ExternalSort> new_external_sort(std::string path, std::size_t memory_bytes);
+  // Writes files for ingest(), whose paths begin with `path`, see bulk/sst_writer.h.
+  std::unique_ptr<bulk::SstWriter> new_sst_writer(FamilyId family, std::string path);
+  // Makes the entries of files (bulk/sst_writer.h) part of the database, all at once and durably;
   // the files are gone then. Nobody may have written keys between their first and their last, and
   // nobody may look for them in snapshots of before, which see them, too.
   // kReadOnly while the database is.
@@ -208,9 +231,9 @@ class Database {
 
   // Makes everything written so far survive a crash of the machine. Concurrent calls share a sync;
   // writes go on meanwhile.
-  Status sync_log() { return log_sync_.sync(); }
-  // How many syncs sync_log() has done.
-  std::uint64_t log_sync_count() const { return log_sync_.count(); }
+  Status sync_wal() { return wal_sync_.sync(); }
+  // How many syncs sync_wal() has done.
+  std::uint64_t wal_sync_count() const { return wal_sync_.count(); }
   // Writes memtables to files.
   Status flush();
   // Rewrites a range so that it holds no obsolete versions. Slow; for OPTIMIZE and tests. If
@@ -237,14 +260,14 @@ class Database {
   std::uint64_t structure_version(FamilyId family);
   // From now on flushes and compactions ask `source` for the parts of keys. It must be unset (null)
   // before it is destroyed; the call waits until nobody asks it any more.
-  void set_key_parts(KeyPartsSource* source);
+  void set_key_structures(index_stats::KeyStructureSource* source);
   // A consistent copy of the whole database as hard links, in a directory that must not exist.
   Status create_checkpoint(const std::string& directory);
   // RocksDB's text properties ("rocksdb.stats", ...); empty if unknown.
   std::string property(FamilyId family, std::string_view name);
   std::vector<std::string> family_names() const;
 
-  // What a write through rocksdb() has come to. Where RocksDB only says that the log has failed
+  // What a write through rocksdb() has come to. Where RocksDB only says that the WAL has failed
   // before, whoever met that has its cause: waits a moment until it is known, and returns it.
   Status outcome_of_write(const rdb::Status& status) const;
 
@@ -254,33 +277,33 @@ class Database {
  private:
   Database(const Machine& machine, const DatabaseOptions& given,
            std::shared_ptr<rdb::FileSystem> files);
-  Status heed_logs();
-  Status heed_gap();
+  Status verify_wals();
+  Status handle_wal_gap();
   Status open_families();
-  void begin_caching(const std::shared_ptr<BlockCache>& cache);
+  void begin_caching(const std::shared_ptr<block_cache::BlockCache>& cache);
   Status sync_once();
-  // Writes a record that changes nothing, through log and disk.
-  Status write_mark(const LogMark& mark);
+  // Writes a record that changes nothing, through WAL and disk.
+  Status write_mark(const wal::WalMark& mark);
   void await_cause() const;
   Status known_cause(Status unexplained) const;
 
   const Machine machine_;
   const DatabaseOptions given_;
   const DatabaseOptions options_;
-  const std::shared_ptr<Health> health_;
-  const std::shared_ptr<GuardedFileSystem> files_;
+  const std::shared_ptr<wal::Health> health_;
+  const std::shared_ptr<wal::GuardedFileSystem> files_;
   const std::unique_ptr<rdb::Env> env_;
-  std::unique_ptr<LogContinuity> continuity_;
+  std::unique_ptr<wal::WalContinuity> continuity_;
   std::mutex resume_mutex_;
   std::mutex ingestion_mutex_;  // held from the mark before an ingestion to the one behind it
-  const std::shared_ptr<KeyPartsSlot> key_parts_;
+  const std::shared_ptr<index_stats::KeyStructureSlot> key_structures_;
   rdb::TransactionDB* db_ = nullptr;
   std::vector<rdb::ColumnFamilyHandle*> families_;
   std::unique_ptr<SnapshotPool> snapshots_;
   const std::shared_ptr<IteratorPool> iterators_;
-  std::unique_ptr<MemoryBudget> budget_;
-  std::unique_ptr<CacheLoader> loader_;
-  GroupSync log_sync_;
+  std::unique_ptr<block_cache::MemoryBudget> budget_;
+  std::unique_ptr<block_cache::CacheWarmer> loader_;
+  wal::GroupSync wal_sync_;
 };
 
 }  // namespace basalt::kv

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/test_support.h"
-#include "kv/directory_check.h"
+#include "kv/database_directory.h"
 #include "kv/test_directory.h"
 
 // Goal: what the header promises of opening, writing, snapshots, sizes and errors.
@@ -133,7 +133,7 @@ TEST_F(DatabaseTest, NobodySeesHalfABatch) {
   writer.join();
 }
 
-// Cuts the log of a crash image at many places; each must open with whole batches, the first ones.
+// Cuts the WAL of a crash image at many places; each must open with whole batches, the first ones.
 TEST_F(DatabaseTest, ALogThatIsCutAnywhereGivesBackWholeBatchesInOrder) {
   for (int i = 1; i <= 10; ++i) {
     WriteBatch batch;
@@ -163,7 +163,7 @@ TEST_F(DatabaseTest, ASyncedWriteAndASyncedLogSurviveWithoutClosing) {
   WriteBatch batch;
   batch.put(kDefaultFamily, "k", "v");
   ASSERT_TRUE(succeeds(database_->write(batch, Durability::kSynced)));
-  ASSERT_TRUE(succeeds(database_->sync_log()));
+  ASSERT_TRUE(succeeds(database_->sync_wal()));
   test::copy_crash_image(path_, directory_ / "image");
   EXPECT_EQ(value_of(*open_database(directory_ / "image"), kDefaultFamily, "k"), "v");
 }
@@ -220,8 +220,7 @@ TEST_F(DatabaseTest, AnEstimateGrowsWithTheRangeInFilesAndInMemory) {
   EXPECT_LT(memory.memtable_entries, 4000u);
   must(database_->flush());
   const std::uint64_t whole = database_->estimate(kDefaultFamily, {"a", "b"}).bytes;
-  const std::uint64_t half =
-      database_->estimate(kDefaultFamily, {"a", numbered("a", 1000)}).bytes;
+  const std::uint64_t half = database_->estimate(kDefaultFamily, {"a", numbered("a", 1000)}).bytes;
   EXPECT_GT(whole, 2000u * 150);
   EXPECT_LT(whole, 2000u * 300);
   EXPECT_NEAR(static_cast<double>(half) / static_cast<double>(whole), 0.5, 0.1);
@@ -313,8 +312,7 @@ TEST_F(DatabaseTest, PropertiesAreTextsAndUnknownOnesAreEmpty) {
 TEST_F(DatabaseTest, ADatabaseThatIsOpenAlreadyIsRefusedWithItsPath) {
   const auto second = Database::open(small_options(path_));
   EXPECT_TRUE(fails_with(ErrorCode::kIoError, second));
-  EXPECT_NE(second.status().message().find(path_), std::string::npos)
-      << second.status().message();
+  EXPECT_NE(second.status().message().find(path_), std::string::npos) << second.status().message();
 }
 
 TEST_F(DatabaseTest, AMissingDatabaseIsNotMadeUnlessWanted) {
@@ -340,7 +338,8 @@ TEST_F(DatabaseTest, ADirectoryThatCannotBeMadeIsAnErrorWithItsPath) {
 TEST_F(DatabaseTest, WhatIsReadPastThePageCacheThroughASmallCacheIsWhatWasWritten) {
   constexpr int kRows = 21'000;
   DatabaseOptions options = small_options(directory_ / "large");
-  options.direct_io = has_direct_io(directory_.path()) ? DirectIo::kOn : DirectIo::kOff;
+  options.direct_io =
+      this_machine(directory_.path()).has_direct_io ? DirectIo::kOn : DirectIo::kOff;
   options.block_cache_bytes = 1 << 20;
   options.memtables_total_bytes = 1 << 20;
   const auto value = [](int row, int round) {
@@ -385,7 +384,8 @@ class CacheLoaderTest : public testing::TestWithParam<int> {};
 
 TEST_P(CacheLoaderTest, WhatHasRoomIsInTheCacheSoonAfterTheStartIfThereIsNoPageCache) {
   const test::TestDirectory directory;
-  if (!has_direct_io(directory.path())) GTEST_SKIP() << "the file system has no direct I/O";
+  if (!this_machine(directory.path()).has_direct_io)
+    GTEST_SKIP() << "the file system has no direct I/O";
   DatabaseOptions options = small_options(directory / "direct");
   options.direct_io = DirectIo::kOn;
   std::uint64_t all = 0;

@@ -16,9 +16,9 @@
 #include "base/log.h"
 #include "base/test_support.h"
 #include "kv/database.h"
-#include "kv/faulty_file_system.h"
-#include "kv/status_conversion.h"
 #include "kv/test_directory.h"
+#include "rdb/status_conversion.h"
+#include "wal/faulty_file_system.h"
 
 // Goal: a failing disk costs what could not be written and nothing else: no acknowledged write, no
 // read, no hang; and what failed is nowhere to be found later. Method: every kind of failure of
@@ -32,10 +32,10 @@ using basalt::test::await;
 using basalt::test::fails_with;
 using basalt::test::must;
 using basalt::test::succeeds;
-using test::Fault;
-using test::FaultyFileSystem;
-using test::Operation;
 using test::value_of;
+using wal::test::Fault;
+using wal::test::FaultyFileSystem;
+using wal::test::Operation;
 
 class FaultTest : public testing::Test {
  protected:
@@ -62,12 +62,12 @@ class FaultTest : public testing::Test {
     files_->heal();
     return resume();
   }
-  // Syncs so much so often that the log is laid out ahead.
-  void lay_out_log() {
+  // Syncs so much so often that the WAL is preallocated.
+  void preallocate_wal() {
     for (int i = 0; i < 20; ++i) must(put("laid" + std::to_string(i), std::string(16'000, 'x')));
   }
-  // How many bytes of the newest log are zeros behind its records.
-  std::size_t bytes_laid_out() {
+  // How many bytes of the newest WAL are zeros behind its records.
+  std::size_t preallocated_bytes() {
     std::string newest;
     for (const auto& entry : fs::directory_iterator(path_)) {
       const std::string name = entry.path();
@@ -113,7 +113,7 @@ class FaultTest : public testing::Test {
         rdb::DB::Properties::kMemTableFlushPending, &pending));
     return pending > 0;
   }
-  bool is_read_only() { return database_->health().access() == Access::kReadOnly; }
+  bool is_read_only() { return database_->health().access() == wal::Access::kReadOnly; }
 
   test::TestDirectory directory_;
   std::string path_ = directory_ / "db";
@@ -154,18 +154,17 @@ struct Case {
   Fault fault;
 };
 
-// In a log that ends where it was written, and in one that is laid out ahead.
-class LogFaultTest : public FaultTest,
-                     public testing::WithParamInterface<std::tuple<Case, bool>> {
+// In a WAL that ends where it was written, and in one that is preallocated.
+class WalFaultTest : public FaultTest, public testing::WithParamInterface<std::tuple<Case, bool>> {
  protected:
-  LogFaultTest() {
-    if (std::get<bool>(GetParam())) lay_out_log();
+  WalFaultTest() {
+    if (std::get<bool>(GetParam())) preallocate_wal();
   }
   static const Fault& fault() { return std::get<Case>(GetParam()).fault; }
 };
 
 INSTANTIATE_TEST_SUITE_P(
-    All, LogFaultTest,
+    All, WalFaultTest,
     testing::Combine(
         testing::Values(
             Case{"append", {.operation = Operation::kAppend, .part = ".log"}},
@@ -179,11 +178,11 @@ INSTANTIATE_TEST_SUITE_P(
             Case{"fullsync", {.operation = Operation::kSync, .part = ".log", .cause = ENOSPC}}),
         testing::Bool()),
     [](const auto& test) {
-      const bool is_laid_out = std::get<bool>(test.param);
-      return std::string(std::get<Case>(test.param).name) + (is_laid_out ? "laidout" : "");
+      const bool is_preallocated = std::get<bool>(test.param);
+      return std::string(std::get<Case>(test.param).name) + (is_preallocated ? "preallocated" : "");
     });
 
-TEST_P(LogFaultTest, AfterAResumeWritesGoOnAndNothingIsLost) {
+TEST_P(WalFaultTest, AfterAResumeWritesGoOnAndNothingIsLost) {
   put_acknowledged_rows();
   files_->set(fault());
   EXPECT_FALSE(put("failed", "2").is_ok());
@@ -194,7 +193,7 @@ TEST_P(LogFaultTest, AfterAResumeWritesGoOnAndNothingIsLost) {
   expect_all_rows_now_and_after_a_crash();
 }
 
-TEST_P(LogFaultTest, AfterACrashWhatWasAcknowledgedIsThereAndWhatFailedIsNot) {
+TEST_P(WalFaultTest, AfterACrashWhatWasAcknowledgedIsThereAndWhatFailedIsNot) {
   put_acknowledged_rows();
   files_->set(fault());
   EXPECT_FALSE(put("failed", "2").is_ok());
@@ -203,7 +202,7 @@ TEST_P(LogFaultTest, AfterACrashWhatWasAcknowledgedIsThereAndWhatFailedIsNot) {
   EXPECT_TRUE(succeeds(put("later", "3")));
 }
 
-TEST_P(LogFaultTest, WritersThatCommitTogetherFailTogetherAndTheOthersStay) {
+TEST_P(WalFaultTest, WritersThatCommitTogetherFailTogetherAndTheOthersStay) {
   constexpr int kThreads = 8;
   constexpr int kWrites = 200;
   Fault later = fault();
@@ -233,7 +232,7 @@ TEST_F(FaultTest, ARemnantThatCannotBeRemovedAtOnceIsRemovedBeforeWritesGoOn) {
   files_->set({{.operation = Operation::kSync, .part = ".log"},
                {.operation = Operation::kTruncate, .part = ".log"}});
   EXPECT_FALSE(put("failed", "2").is_ok());
-  // The record is whole in the log; the failure of the resume comes after its removal.
+  // The record is whole in the WAL; the failure of the resume comes after its removal.
   files_->set({.operation = Operation::kCreate, .part = ".sst"});
   EXPECT_FALSE(resume().is_ok());
   crash();
@@ -241,16 +240,16 @@ TEST_F(FaultTest, ARemnantThatCannotBeRemovedAtOnceIsRemovedBeforeWritesGoOn) {
 }
 
 TEST_F(FaultTest, ALogThatIsSyncedOftenIsLaidOutUntilItIsClosed) {
-  lay_out_log();
+  preallocate_wal();
   must(put("a", "1"));
-  EXPECT_GT(bytes_laid_out(), 100'000u);
+  EXPECT_GT(preallocated_bytes(), 100'000u);
   crash();
   EXPECT_EQ(read("a"), "1");
   EXPECT_EQ(read("laid19"), std::string(16'000, 'x'));
-  lay_out_log();
-  EXPECT_GT(bytes_laid_out(), 100'000u);
+  preallocate_wal();
+  EXPECT_GT(preallocated_bytes(), 100'000u);
   database_.reset();
-  EXPECT_EQ(bytes_laid_out(), 0u);
+  EXPECT_EQ(preallocated_bytes(), 0u);
 }
 
 TEST_F(FaultTest, ALogThatIsSyncedSeldomIsNotLaidOut) {
@@ -258,15 +257,15 @@ TEST_F(FaultTest, ALogThatIsSyncedSeldomIsNotLaidOut) {
   for (int i = 0; i < 100; ++i) {
     must(put(std::to_string(i), value, i % 10 == 0 ? Durability::kSynced : Durability::kBuffered));
   }
-  EXPECT_EQ(bytes_laid_out(), 0u);
+  EXPECT_EQ(preallocated_bytes(), 0u);
 }
 
 TEST_F(FaultTest, ALogThatCannotBeLaidOutIsWrittenAllTheSame) {
   files_->set({.operation = Operation::kRewrite, .part = ".log"});
-  lay_out_log();
+  preallocate_wal();
   EXPECT_GT(files_->failures(), 0);
   EXPECT_FALSE(is_read_only());
-  EXPECT_EQ(bytes_laid_out(), 0u);
+  EXPECT_EQ(preallocated_bytes(), 0u);
   crash();
   EXPECT_EQ(read("laid19"), std::string(16'000, 'x'));
 }
@@ -275,15 +274,14 @@ class BackgroundFaultTest : public FaultTest, public testing::WithParamInterface
 
 INSTANTIATE_TEST_SUITE_P(
     All, BackgroundFaultTest,
-    testing::Values(Case{"writeoffile", {.operation = Operation::kAppend, .part = ".sst"}},
-                    Case{"syncoffile", {.operation = Operation::kSync, .part = ".sst"}},
-                    Case{"fulldevice",
-                         {.operation = Operation::kAppend, .part = ".sst", .cause = ENOSPC}},
-                    Case{"creationoffile", {.operation = Operation::kCreate, .part = ".sst"}},
-                    Case{"manifest", {.operation = Operation::kAppend, .part = "MANIFEST"}},
-                    Case{"syncofmanifest", {.operation = Operation::kSync, .part = "MANIFEST"}},
-                    Case{"directory",
-                         {.operation = Operation::kDirectorySync, .part = "directory"}}),
+    testing::Values(
+        Case{"writeoffile", {.operation = Operation::kAppend, .part = ".sst"}},
+        Case{"syncoffile", {.operation = Operation::kSync, .part = ".sst"}},
+        Case{"fulldevice", {.operation = Operation::kAppend, .part = ".sst", .cause = ENOSPC}},
+        Case{"creationoffile", {.operation = Operation::kCreate, .part = ".sst"}},
+        Case{"manifest", {.operation = Operation::kAppend, .part = "MANIFEST"}},
+        Case{"syncofmanifest", {.operation = Operation::kSync, .part = "MANIFEST"}},
+        Case{"directory", {.operation = Operation::kDirectorySync, .part = "directory"}}),
     [](const auto& test) { return std::string(test.param.name); });
 
 TEST_P(BackgroundFaultTest, AFlushThatFailsIsNoticedAndDoneAgainAtResume) {
@@ -350,7 +348,7 @@ TEST_F(FaultTest, AResumeBeginsANewLogAlsoIfAFlushHasFailedBeside) {
                {.operation = Operation::kAppend, .part = ".log", .skipped = 1}});
   std::thread flushing([&] { EXPECT_FALSE(database_->flush().is_ok()); });
   await([&] { return files_->held() > 0; });
-  // The first record of the log that the flush has begun; or the next.
+  // The first record of the WAL that the flush has begun; or the next.
   for (int i = 0; i < 3; ++i) put("failed", "2").ignore("one of them fails");
   files_->release();
   flushing.join();
@@ -376,7 +374,7 @@ TEST_F(FaultTest, ALogWithoutRecordsWhoseSyncFailedIsNotUsedAfterAResume) {
   must(put("a", "1"));
   must(database_->flush());
   files_->set({.operation = Operation::kSync, .part = ".log"});
-  EXPECT_FALSE(database_->sync_log().is_ok());
+  EXPECT_FALSE(database_->sync_wal().is_ok());
   EXPECT_TRUE(is_read_only());
   ASSERT_TRUE(succeeds(heal_and_resume()));
   EXPECT_TRUE(succeeds(put("later", "3")));
@@ -410,8 +408,8 @@ TEST_F(FaultTest, AFileThatCannotBeReadEndsReadsAndCompactionsAndNothingElse) {
   EXPECT_NE(failed.message().find(".sst: Input/output error"), std::string::npos);
   PinnedValue value;
   bool found = false;
-  EXPECT_TRUE(fails_with(ErrorCode::kIoError,
-                         database_->get(kDefaultFamily, "k1", {}, value, found)));
+  EXPECT_TRUE(
+      fails_with(ErrorCode::kIoError, database_->get(kDefaultFamily, "k1", {}, value, found)));
   EXPECT_TRUE(succeeds(put("later", "3")));
   files_->heal();
   EXPECT_TRUE(succeeds(database_->compact(kDefaultFamily, {})));
@@ -430,13 +428,13 @@ TEST_F(FaultTest, ACheckpointThatFailsIsAnErrorAndNothingElse) {
 TEST_F(FaultTest, AWriteThatMeetsAnEarlierFailureIsToldItsCause) {
   const rdb::Status consequence = rdb::Status::IOError("Seen error. Skip writing buffer.");
   const rdb::Status first = rdb::Status::IOError("No such device", "000004.log");
-  EXPECT_EQ(database_->outcome_of_write(first).message(), from_rocksdb(first).message());
+  EXPECT_EQ(database_->outcome_of_write(first).message(), rdb::from_rocksdb(first).message());
   EXPECT_TRUE(succeeds(database_->outcome_of_write(rdb::Status::OK())));
-  database_->health().turn_read_only("a write to the log failed: /db/000004.log");
+  database_->health().turn_read_only("a write to the WAL failed: /db/000004.log");
   const Status told = database_->outcome_of_write(consequence);
   EXPECT_TRUE(told.is(ErrorCode::kReadOnly)) << told.message();
   EXPECT_NE(told.message().find("000004.log"), std::string::npos) << told.message();
-  EXPECT_EQ(database_->outcome_of_write(first).message(), from_rocksdb(first).message());
+  EXPECT_EQ(database_->outcome_of_write(first).message(), rdb::from_rocksdb(first).message());
 }
 
 TEST_F(FaultTest, AFailureIsLoggedOnce) {
@@ -451,8 +449,8 @@ TEST_F(FaultTest, AFailureIsLoggedOnce) {
 
 TEST_F(FaultTest, AWriteThatFailsBeforeTheLogIsTouchedLeavesTheDatabaseWritable) {
   must(put("a", "1"));
-  EXPECT_TRUE(fails_with(ErrorCode::kNoSpace,
-                         database_->health().check_room_for(std::uint64_t{1} << 60)));
+  EXPECT_TRUE(
+      fails_with(ErrorCode::kNoSpace, database_->health().check_room_for(std::uint64_t{1} << 60)));
   EXPECT_TRUE(succeeds(put("b", "2")));
 }
 

@@ -6,18 +6,18 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "kv/entries_ahead.h"
+#include "kv/batch_buffer.h"
 #include "kv/iterator_pool.h"
-#include "kv/rocksdb_access.h"
-#include "kv/status_conversion.h"
+#include "kv/rocksdb_reads.h"
+#include "rdb/status_conversion.h"
 
 namespace basalt::kv {
 namespace {
 
 // Moves that are made one by one before a run is taken for one: a search for a row or two is not
 // to pay for others.
-constexpr std::uint8_t kMovesBeforeStepsAhead = 3;
-constexpr std::size_t kFewestAhead = 4;
+constexpr std::uint8_t kMovesBeforeBatches = 3;
+constexpr std::size_t kBatchEntriesMin = 4;
 
 }  // namespace
 
@@ -48,13 +48,13 @@ void Iterator::set_range(const KeyRange& range) {
 
 void Iterator::seek(std::string_view key) {
   begin_run();
-  parts_.iterator->Seek(slice_of(key));
+  parts_.iterator->Seek(rdb::slice_of(key));
   note_entry();
 }
 
 void Iterator::seek_for_previous(std::string_view key) {
   begin_run();
-  parts_.iterator->SeekForPrev(slice_of(key));
+  parts_.iterator->SeekForPrev(rdb::slice_of(key));
   note_entry();
 }
 
@@ -72,17 +72,17 @@ void Iterator::seek_to_last() {
 
 void Iterator::next() {
   if (is_ahead_) {
-    if (!parts_.ahead->has_next()) step_ahead();
+    if (!parts_.ahead->has_next()) fill_batch();
   } else {
     parts_.iterator->Next();
-    if (moves_forward_ == kMovesBeforeStepsAhead) {
-      step_ahead();
+    if (moves_forward_ == kMovesBeforeBatches) {
+      fill_batch();
     } else if (entries_ == Entries::kStay) {
       ++moves_forward_;
     }
   }
   if (is_ahead_) {
-    const EntriesAhead::Entry& entry = parts_.ahead->next();
+    const BatchBuffer::Entry& entry = parts_.ahead->next();
     key_ = entry.key;
     value_ = entry.value;
   } else {
@@ -92,7 +92,7 @@ void Iterator::next() {
 
 void Iterator::previous() {
   // Where the shown entry is; nowhere if its block cannot be read any more.
-  if (is_ahead_) parts_.iterator->Seek(slice_of(key_));
+  if (is_ahead_) parts_.iterator->Seek(rdb::slice_of(key_));
   begin_run();
   if (parts_.iterator->Valid()) parts_.iterator->Prev();
   note_entry();
@@ -101,16 +101,16 @@ void Iterator::previous() {
 void Iterator::begin_run() {
   is_ahead_ = false;
   moves_forward_ = 0;
-  steps_ahead_ = kFewestAhead;
+  batch_entries_ = kBatchEntriesMin;
 }
 
 // Copies entries, beginning with the one that iterator_ is on, so many as the run has come to, or
 // until one does not fit or there are no more.
-void Iterator::step_ahead() {
-  if (!parts_.ahead) parts_.ahead = std::make_unique_for_overwrite<EntriesAhead>();
-  parts_.ahead->begin(steps_ahead_);
+void Iterator::fill_batch() {
+  if (!parts_.ahead) parts_.ahead = std::make_unique_for_overwrite<BatchBuffer>();
+  parts_.ahead->begin(batch_entries_);
   if (parts_.iterator->Valid()) parts_.iterator->TakeEntries(parts_.ahead.get());
-  steps_ahead_ = std::min(2 * steps_ahead_, EntriesAhead::kMost);
+  batch_entries_ = std::min(2 * batch_entries_, BatchBuffer::kEntriesMax);
   is_ahead_ = parts_.ahead->has_next();
 }
 
@@ -118,17 +118,17 @@ void Iterator::note_entry() {
   if (entries_ != Entries::kStay) return;
   is_valid_ = parts_.iterator->Valid();
   if (!is_valid_) return;
-  key_ = view_of(parts_.iterator->key());
-  value_ = view_of(parts_.iterator->value());
+  key_ = rdb::view_of(parts_.iterator->key());
+  value_ = rdb::view_of(parts_.iterator->value());
 }
 
 bool Iterator::is_valid_now() const { return parts_.iterator->Valid(); }
-std::string_view Iterator::key_now() const { return view_of(parts_.iterator->key()); }
-std::string_view Iterator::value_now() const { return view_of(parts_.iterator->value()); }
+std::string_view Iterator::key_now() const { return rdb::view_of(parts_.iterator->key()); }
+std::string_view Iterator::value_now() const { return rdb::view_of(parts_.iterator->value()); }
 
 Status Iterator::status() const {
   // What was met beyond the entry that is shown comes when the iterator gets there.
-  return is_ahead_ ? Status::ok() : from_rocksdb(parts_.iterator->status());
+  return is_ahead_ ? Status::ok() : rdb::from_rocksdb(parts_.iterator->status());
 }
 
 bool Iterator::gave_up() const { return !is_ahead_ && parts_.iterator->status().IsIncomplete(); }

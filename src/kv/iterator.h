@@ -5,17 +5,12 @@
 #include <string>
 #include <string_view>
 
+#include "base/key_range.h"
 #include "base/status.h"
 #include "kv/iterator_pool.h"
-#include "kv/rocksdb_fwd.h"
+#include "rdb/rocksdb_fwd.h"
 
 namespace basalt::kv {
-
-// Bounds of an iteration: [lower, upper). Empty: unbounded.
-struct KeyRange {
-  std::string lower;
-  std::string upper;
-};
 
 // Moves over keys in order. Not positioned after construction.
 //
@@ -42,7 +37,7 @@ class Iterator {
   // Changes the bounds, both of which must have been set before. The iterator is then nowhere
   // until it seeks.
   void set_range(const KeyRange& range);
-  void seek(std::string_view key);           // first key >= key
+  void seek(std::string_view key);               // first key >= key
   void seek_for_previous(std::string_view key);  // last key <= key
   void seek_to_first();
   void seek_to_last();
@@ -59,7 +54,7 @@ class Iterator {
 
  private:
   void begin_run();
-  void step_ahead();
+  void fill_batch();
   // After a move: asks once what a scan asks several times a row.
   void note_entry();
   bool is_valid_now() const;
@@ -72,7 +67,7 @@ class Iterator {
   // Of a run, which begins with a seek or a step back: moves, as far as they matter, and how many
   // to make ahead next.
   std::uint8_t moves_forward_ = 0;
-  std::size_t steps_ahead_ = 0;
+  std::size_t batch_entries_ = 0;
   std::string_view key_;
   std::string_view value_;
   IteratorParts parts_;  // `ahead` is made when it is needed first

@@ -5,8 +5,8 @@
 
 #include <utility>
 
-#include "kv/entries_ahead.h"
-#include "kv/rocksdb_access.h"
+#include "kv/batch_buffer.h"
+#include "kv/rocksdb_reads.h"
 
 namespace basalt::kv {
 namespace {

@@ -3,8 +3,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "kv/idle_slots.h"
-#include "kv/rocksdb_fwd.h"
+#include "base/key_range.h"
+#include "kv/per_thread_cache.h"
+#include "rdb/rocksdb_fwd.h"
 
 namespace basalt_rocksdb {
 class EventListener;
@@ -12,9 +13,8 @@ class EventListener;
 
 namespace basalt::kv {
 
-class EntriesAhead;
+class BatchBuffer;
 struct IteratorBounds;
-struct KeyRange;
 
 // What two iterators must have in common for one to do the other's work.
 struct IteratorKind {
@@ -36,7 +36,7 @@ struct IteratorParts {
   IteratorKind kind;
   // As IteratorPool::round() was before the iterator was made, or moved to another snapshot.
   std::uint64_t round = 0;
-  std::unique_ptr<EntriesAhead> ahead;
+  std::unique_ptr<BatchBuffer> ahead;
   std::unique_ptr<rdb::Iterator> iterator;
   std::unique_ptr<IteratorBounds> bounds;
 };
@@ -75,7 +75,7 @@ class IteratorPool {
 
  private:
   std::atomic<std::uint64_t> round_{0};
-  IdleSlots<IteratorParts> idle_;
+  PerThreadCache<IteratorParts> idle_;
 };
 
 // Releases the idle iterators of `pool` when a flush or a compaction has ended, so that the

@@ -12,11 +12,11 @@
 
 #include "base/test_support.h"
 #include "kv/database.h"
-#include "kv/rocksdb_access.h"
+#include "kv/rocksdb_reads.h"
 #include "kv/test_directory.h"
 
 // Goal: an iterator that is used again shows what a new one would, and one that nobody uses keeps
-// nothing for long. Walks over random changes: entry_run_test.cc.
+// nothing for long. Walks over random changes: batched_iteration_test.cc.
 namespace basalt::kv {
 namespace {
 
@@ -78,10 +78,9 @@ TEST_F(IteratorPoolTest, AThreadGetsTheIteratorThatItGaveBackLast) {
 }
 
 TEST_F(IteratorPoolTest, AnIteratorOfAnotherKindIsNotTaken) {
-  for (const IteratorKind& other : {IteratorKind{kSystemFamily, true, 0, 0},
-                                    IteratorKind{kDefaultFamily, false, 0, 0},
-                                    IteratorKind{kDefaultFamily, true, 7, 0},
-                                    IteratorKind{kDefaultFamily, true, 0, 8192}}) {
+  for (const IteratorKind& other :
+       {IteratorKind{kSystemFamily, true, 0, 0}, IteratorKind{kDefaultFamily, false, 0, 0},
+        IteratorKind{kDefaultFamily, true, 7, 0}, IteratorKind{kDefaultFamily, true, 0, 8192}}) {
     pool_.give_back(new_parts());
     EXPECT_EQ(pool_.take(other, nullptr, {"a", "z"}), nullptr);
   }

@@ -5,9 +5,9 @@
 
 #include "base/test_support.h"
 #include "kv/database.h"
-#include "kv/faulty_file_system.h"
-#include "kv/rocksdb_access.h"
+#include "kv/rocksdb_reads.h"
 #include "kv/test_directory.h"
+#include "wal/faulty_file_system.h"
 
 // Goal: an iterator moves like one over a std::map cut to its bounds. Method: keys in files and in
 // memory, with removed ones between them; random bounds, seeks and walks in both directions.
@@ -28,7 +28,10 @@ class IteratorTest : public testing::Test {
   std::string random_key() {
     std::string key;
     const std::size_t size = random_() % 4;
-    for (std::size_t i = 0; i < size; ++i) key.push_back("\x01" "ab\xFF"[random_() % 4]);
+    for (std::size_t i = 0; i < size; ++i)
+      key.push_back(
+          "\x01"
+          "ab\xFF"[random_() % 4]);
     return key;
   }
   void change(bool is_put) {
@@ -82,7 +85,7 @@ class IteratorTest : public testing::Test {
 
   // Adds 500 keys from c1000 on, of 1000 bytes that do not compress, and opens the database anew,
   // on a file system that counts.
-  std::shared_ptr<test::FaultyFileSystem> open_with_large_values() {
+  std::shared_ptr<wal::test::FaultyFileSystem> open_with_large_values() {
     WriteBatch batch;
     std::string value(1000, 'v');
     for (int i = 0; i < 500; ++i) {
@@ -92,7 +95,7 @@ class IteratorTest : public testing::Test {
     must(database_->write(batch, Durability::kBuffered));
     must(database_->flush());
     database_.reset();
-    auto files = std::make_shared<test::FaultyFileSystem>();
+    auto files = std::make_shared<wal::test::FaultyFileSystem>();
     database_ = must(Database::open(test::small_options(directory_ / "db"), files));
     return files;
   }
@@ -155,7 +158,7 @@ TEST_F(IteratorTest, AScanOfAFileIsReadAheadByTheSystemAlone) {
   const auto files = open_with_large_values();
   Iterator iterator = database_->new_iterator(kDefaultFamily, {}, {"c", "d"});
   // Counted, not failed.
-  files->set({.operation = test::Operation::kPrefetch, .part = ".sst", .cause = 0});
+  files->set({.operation = wal::test::Operation::kPrefetch, .part = ".sst", .cause = 0});
   int entries = 0;
   for (iterator.seek_to_first(); iterator.is_valid(); iterator.next()) ++entries;
   EXPECT_EQ(entries, 500);
@@ -170,7 +173,7 @@ TEST_F(IteratorTest, TheBlocksOfAShortRangeAreReadWithOneRequestIfItsSizeIsKnown
   // The file's index and filter.
   EXPECT_NE(test::value_of(*database_, kDefaultFamily, "c1499"), "(none)");
   const auto reads_of = [&](const ReadView& view, const KeyRange& range) {
-    files->set({.operation = test::Operation::kRead, .part = ".sst", .cause = 0});
+    files->set({.operation = wal::test::Operation::kRead, .part = ".sst", .cause = 0});
     Iterator iterator = database_->new_iterator(kDefaultFamily, view, range);
     int entries = 0;
     for (iterator.seek_to_first(); iterator.is_valid(); iterator.next()) ++entries;
@@ -220,7 +223,7 @@ TEST_F(IteratorTest, AnErrorBehindShownEntriesComesAfterThem) {
   Iterator iterator = database_->new_iterator(kDefaultFamily, {}, {"c", "d"});
   iterator.seek_to_first();
   for (int i = 0; i < 8; ++i) iterator.next();
-  files->set({.operation = test::Operation::kRead, .part = ".sst"});
+  files->set({.operation = wal::test::Operation::kRead, .part = ".sst"});
   int entries = 0;
   for (; iterator.is_valid(); iterator.next()) {
     ASSERT_TRUE(basalt::test::succeeds(iterator.status())) << "at " << iterator.key();

@@ -1,9 +1,5 @@
 #include "kv/options.h"
 
-#include <map>
-#include <string>
-#include <utility>
-
 #include "base/test_support.h"
 
 // Goal: whoever sets nothing gets sizes that fit the machine, and whoever sets something gets that.
@@ -11,15 +7,6 @@ namespace basalt::kv {
 namespace {
 
 constexpr std::uint64_t kMiB = 1024 * 1024;
-
-std::map<std::string, Setting> explained(const Machine& machine, const DatabaseOptions& given,
-                                         const DatabaseOptions& used) {
-  std::map<std::string, Setting> settings;
-  for (Setting& setting : explain(machine, given, used)) {
-    settings[setting.name] = std::move(setting);
-  }
-  return settings;
-}
 
 TEST(MachineDefaults, EveryUnsetSizeIsChosenWithinMemory) {
   const std::uint64_t memory = available_memory_bytes();
@@ -75,16 +62,9 @@ TEST(MachineDefaults, ACacheWhoseSizeIsSetGivesWayWhereItIsChosenToo) {
       .memory_bytes = 1024 * kMiB, .is_memory_ours = true, .has_direct_io = true, .cores = 2};
   DatabaseOptions given;
   given.block_cache_bytes = 800 * kMiB;
-  DatabaseOptions used = with_defaults_for(machine, given);
+  const DatabaseOptions used = with_defaults_for(machine, given);
   EXPECT_EQ(used.process_memory_bytes, 1024 * kMiB);
   EXPECT_EQ(used.block_cache_bytes, 800 * kMiB);
-
-  const auto reason = [&] {
-    return explained(machine, given, used).at("rocksdb_block_cache_size").reason;
-  };
-  EXPECT_EQ(reason(), "");
-  used.block_cache_bytes = 700 * kMiB;
-  EXPECT_EQ(reason(), "all that the rest of the process leaves of the limit");
 
   machine.is_memory_ours = false;
   EXPECT_EQ(with_defaults_for(machine, given).process_memory_bytes, 0u);
@@ -129,29 +109,6 @@ TEST(MachineDefaults, ChosenSizesFollowTheOnesThatAreSet) {
   options = with_machine_defaults(options);
   EXPECT_GE(options.memtables_total_bytes, 1u << 30);
   EXPECT_GE(options.max_total_wal_bytes, options.memtables_total_bytes);
-}
-
-TEST(MachineDefaults, EverySettingIsExplainedAsItIsUsed) {
-  const Machine machine{.memory_bytes = 1024 * kMiB, .is_memory_ours = true, .cores = 2};
-  DatabaseOptions given;
-  given.memtable_bytes = 5 * kMiB;
-  const DatabaseOptions used = with_defaults_for(machine, given);
-  std::map<std::string, Setting> settings = explained(machine, given, used);
-  EXPECT_EQ(settings["memory"].value, 1024 * kMiB);
-  EXPECT_NE(settings["memory"].reason.find("control group"), std::string::npos);
-  EXPECT_EQ(settings["cores"].value, 2u);
-  EXPECT_EQ(settings["rocksdb_direct_io"].value, 0u);
-  EXPECT_NE(settings["rocksdb_direct_io"].reason.find("file system"), std::string::npos);
-  EXPECT_EQ(settings["rocksdb_block_cache_size"].value, used.block_cache_bytes);
-  EXPECT_EQ(settings["rocksdb_max_total_wal_size"].value, used.max_total_wal_bytes);
-  EXPECT_EQ(settings["rocksdb_max_background_jobs"].value, 3u);
-  EXPECT_EQ(settings["rocksdb_write_batch_max_bytes"].value, 512 * kMiB);
-  EXPECT_EQ(settings["rocksdb_reserved_disk_space"].value, used.reserved_disk_bytes);
-  EXPECT_EQ(settings["rocksdb_write_buffer_size"].value, 5 * kMiB);
-  for (const auto& [name, setting] : settings) {
-    EXPECT_EQ(setting.is_given, name == "rocksdb_write_buffer_size") << name;
-    EXPECT_EQ(setting.reason.empty(), setting.is_given) << name;
-  }
 }
 
 }  // namespace

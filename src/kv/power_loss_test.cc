@@ -1,4 +1,4 @@
-#include "kv/power_loss_file_system.h"
+#include "wal/power_loss_file_system.h"
 
 #include <rocksdb/utilities/transaction_db.h>
 
@@ -14,12 +14,12 @@
 
 #include "base/test_support.h"
 #include "kv/database.h"
-#include "kv/faulty_file_system.h"
 #include "kv/test_directory.h"
+#include "wal/faulty_file_system.h"
 
-// Goal: the logs have no hole. What a machine that stops leaves of them ends somewhere, and what
-// comes later is not there; logs with a hole that something else has made are an error. Method:
-// images of what was on disk; logs that are cut between two records. What whole workloads leave is
+// Goal: the WALs have no hole. What a machine that stops leaves of them ends somewhere, and what
+// comes later is not there; WALs with a hole that something else has made are an error. Method:
+// images of what was on disk; WALs that are cut between two records. What whole workloads leave is
 // the matter of table/power_loss_test.cc.
 namespace basalt::kv {
 namespace {
@@ -29,18 +29,18 @@ using basalt::test::await;
 using basalt::test::fails_with;
 using basalt::test::must;
 using basalt::test::succeeds;
-using test::Fault;
-using test::FaultyFileSystem;
-using test::Operation;
-using test::PowerLossFileSystem;
 using test::value_of;
+using wal::test::Fault;
+using wal::test::FaultyFileSystem;
+using wal::test::Operation;
+using wal::test::PowerLossFileSystem;
 
-std::vector<fs::path> logs_in(const std::string& directory) {
-  std::set<fs::path> logs;
+std::vector<fs::path> wals_in(const std::string& directory) {
+  std::set<fs::path> wals;
   for (const auto& entry : fs::directory_iterator(directory)) {
-    if (entry.path().extension() == ".log") logs.insert(entry.path());
+    if (entry.path().extension() == ".log") wals.insert(entry.path());
   }
-  return {logs.begin(), logs.end()};
+  return {wals.begin(), wals.end()};
 }
 
 void put(Database& database, std::string_view key) {
@@ -49,8 +49,8 @@ void put(Database& database, std::string_view key) {
   must(database.write(batch, Durability::kBuffered));
 }
 
-// The next record goes to a new log; the memtable is flushed by another thread.
-void switch_log(Database& database) {
+// The next record goes to a new WAL; the memtable is flushed by another thread.
+void switch_wal(Database& database) {
   rdb::FlushOptions options;
   options.wait = false;
   ASSERT_TRUE(database.rocksdb().Flush(options, database.family_handle(kDefaultFamily)).ok());
@@ -61,63 +61,61 @@ TEST(PowerLossTest, ALogHasRecordsOnlyIfTheLogBeforeItIsOnDisk) {
   const std::string path = directory / "db";
   const std::string image_path = directory / "image";
   auto files = std::make_shared<PowerLossFileSystem>(1);
-  Result<std::unique_ptr<Database>> database =
-      Database::open(test::small_options(path), files);
+  Result<std::unique_ptr<Database>> database = Database::open(test::small_options(path), files);
   must(database.status());
   put(*database.value(), "before");
-  const std::string log = logs_in(path).back();
-  // The thread that flushes syncs the log; not before this one has written to the next.
+  const std::string wal = wals_in(path).back();
+  // The thread that flushes syncs the WAL; not before this one has written to the next.
   std::atomic<int> syncs = 0;
   std::atomic<bool> may_sync = false;
   files->set_hook([&](const std::string& synced) {
-    if (synced == log && ++syncs == 1) await([&] { return may_sync.load(); });
+    if (synced == wal && ++syncs == 1) await([&] { return may_sync.load(); });
   });
-  switch_log(*database.value());
+  switch_wal(*database.value());
   await([&] { return syncs == 1; });
   put(*database.value(), "after");
   PowerLossFileSystem::Chance chance(1);
-  const PowerLossFileSystem::Image image = files->draw(
-      path, chance, [&](const std::string& file) { return file == log ? 0.0 : 1.0; });
+  const PowerLossFileSystem::Image image =
+      files->draw(path, chance, [&](const std::string& file) { return file == wal ? 0.0 : 1.0; });
   may_sync = true;
   database.value().reset();
 
   PowerLossFileSystem::write(image, image_path);
-  ASSERT_EQ(logs_in(image_path).size(), 2u);
+  ASSERT_EQ(wals_in(image_path).size(), 2u);
   const std::unique_ptr<Database> found = test::open_database(image_path);
   EXPECT_EQ(value_of(*found, kDefaultFamily, "after"), "1") << "it had arrived";
   EXPECT_EQ(value_of(*found, kDefaultFamily, "before"), "1");
 }
 
-// Two logs, of ten records each, and how long the first one was after each record.
-class LogGapTest : public testing::Test {
+// Two WALs, of ten records each, and how long the first one was after each record.
+class WalGapTest : public testing::Test {
  protected:
-  LogGapTest() {
+  WalGapTest() {
     auto files = std::make_shared<FaultyFileSystem>();
-    Result<std::unique_ptr<Database>> database =
-        Database::open(test::small_options(live_), files);
+    Result<std::unique_ptr<Database>> database = Database::open(test::small_options(live_), files);
     must(database.status());
-    // So that the first log is needed, and the manifest does not know its size.
+    // So that the first WAL is needed, and the manifest does not know its size.
     files->set({.operation = Operation::kAppend, .part = "MANIFEST", .cause = 0, .is_held = true});
     for (int i = 0; i < 10; ++i) {
       put(*database.value(), "first" + std::to_string(i));
-      sizes_.push_back(fs::file_size(logs_in(live_).back()));
+      sizes_.push_back(fs::file_size(wals_in(live_).back()));
     }
-    switch_log(*database.value());
+    switch_wal(*database.value());
     for (int i = 0; i < 10; ++i) put(*database.value(), "second" + std::to_string(i));
     test::copy_crash_image(live_, path_);
     files->heal();
     files->release();
-    EXPECT_EQ(logs_in(path_).size(), 2u);
+    EXPECT_EQ(wals_in(path_).size(), 2u);
   }
-  // The first log loses all records but `kept`; it ends there, or in zeros.
+  // The first WAL loses all records but `kept`; it ends there, or in zeros.
   void lose_end(std::size_t kept, bool leaves_zeros) {
-    const fs::path log = logs_in(path_).front();
-    fs::resize_file(log, sizes_[kept - 1]);
-    if (leaves_zeros) fs::resize_file(log, sizes_.back() + 40'000);
+    const fs::path wal = wals_in(path_).front();
+    fs::resize_file(wal, sizes_[kept - 1]);
+    if (leaves_zeros) fs::resize_file(wal, sizes_.back() + 40'000);
   }
-  Status open(bool accept_log_damage) {
+  Status open(bool accept_wal_damage) {
     DatabaseOptions options = test::small_options(path_);
-    options.accept_log_damage = accept_log_damage;
+    options.accept_wal_damage = accept_wal_damage;
     Result<std::unique_ptr<Database>> database = Database::open(options);
     if (!database.is_ok()) return database.take_status();
     first_ = count(*database.value(), "first");
@@ -152,32 +150,32 @@ class LogGapTest : public testing::Test {
   std::size_t later_ = 0;
 };
 
-TEST_F(LogGapTest, LogsWithoutAHoleAreReplayed) {
+TEST_F(WalGapTest, LogsWithoutAHoleAreReplayed) {
   EXPECT_TRUE(succeeds(open(false)));
   EXPECT_EQ(first_, 10u);
   EXPECT_EQ(second_, 10u);
 }
 
-TEST_F(LogGapTest, AHoleIsAnErrorThatNamesPlaceAndRemedyAndChangesNothing) {
+TEST_F(WalGapTest, AHoleIsAnErrorThatNamesPlaceAndRemedyAndChangesNothing) {
   for (const bool leaves_zeros : {false, true}) {
     lose_end(6, leaves_zeros);
     const auto before = data_files();
     const Status status = open(false);
     EXPECT_TRUE(fails_with(ErrorCode::kCorruption, status)) << leaves_zeros;
     for (const std::string& part :
-         {logs_in(path_).back().string(), std::string("rocksdb_accept_log_damage")}) {
+         {wals_in(path_).back().string(), std::string("rocksdb_accept_log_damage")}) {
       EXPECT_NE(status.message().find(part), std::string::npos) << status.message();
     }
     EXPECT_EQ(data_files(), before);
   }
 }
 
-TEST_F(LogGapTest, WhatIsBehindAHoleThatIsAcceptedIsNeverReplayedAndKept) {
+TEST_F(WalGapTest, WhatIsBehindAHoleThatIsAcceptedIsNeverReplayedAndKept) {
   for (const bool leaves_zeros : {false, true}) {
     const test::TestDirectory again;
     fs::copy(path_, again / "db", fs::copy_options::recursive);
     lose_end(6, leaves_zeros);
-    const fs::path behind = logs_in(path_).back();
+    const fs::path behind = wals_in(path_).back();
     const std::string records = contents_of(behind);
     // From an earlier time, or of a copy.
     const fs::path other = fs::path(path_) / "damaged_wals" / behind.filename();
@@ -197,7 +195,7 @@ TEST_F(LogGapTest, WhatIsBehindAHoleThatIsAcceptedIsNeverReplayedAndKept) {
   }
 }
 
-// The machine stops again before the removal of the torn log is on disk.
+// The machine stops again before the removal of the torn WAL is on disk.
 TEST(PowerLossTest, ALogWhoseFirstRecordIsTornHidesNothingOfTheNextOne) {
   test::TestDirectory directory;
   const std::string first = directory / "first";
@@ -209,13 +207,13 @@ TEST(PowerLossTest, ALogWhoseFirstRecordIsTornHidesNothingOfTheNextOne) {
     put(*database, "torn");
     test::copy_crash_image(directory / "db", first);
   }
-  const fs::path torn = logs_in(first).back();
+  const fs::path torn = wals_in(first).back();
   fs::resize_file(torn, 20);
   fs::copy_file(torn, directory / "torn.log");
   {
     const std::unique_ptr<Database> database = test::open_database(first);
     put(*database, "acknowledged");
-    must(database->sync_log());
+    must(database->sync_wal());
     test::copy_crash_image(first, second);
   }
   fs::copy_file(directory / "torn.log", fs::path(second) / torn.filename(),
@@ -226,7 +224,7 @@ TEST(PowerLossTest, ALogWhoseFirstRecordIsTornHidesNothingOfTheNextOne) {
   EXPECT_EQ(value_of(*found, kDefaultFamily, "acknowledged"), "1");
 }
 
-// A process is killed, the next one recovers, and then the machine stops: of the first log the
+// A process is killed, the next one recovers, and then the machine stops: of the first WAL the
 // system had not written the end.
 TEST(PowerLossTest, WhatWasRecoveredOfALogIsOnDiskBeforeTheNextLogHasRecords) {
   test::TestDirectory directory;
@@ -236,22 +234,21 @@ TEST(PowerLossTest, WhatWasRecoveredOfALogIsOnDiskBeforeTheNextLogHasRecords) {
   {
     const std::unique_ptr<Database> database = test::open_database(directory / "db");
     put(*database, "written");
-    written = fs::file_size(logs_in(directory / "db").back());
+    written = fs::file_size(wals_in(directory / "db").back());
     put(*database, "in memory");
     test::copy_crash_image(directory / "db", killed);
   }
   auto files = std::make_shared<PowerLossFileSystem>(1);
   files->adopt(killed);
-  files->forget_sync(logs_in(killed).back(), written);
+  files->forget_sync(wals_in(killed).back(), written);
   {
-    Result<std::unique_ptr<Database>> database =
-        Database::open(test::small_options(killed), files);
+    Result<std::unique_ptr<Database>> database = Database::open(test::small_options(killed), files);
     must(database.status());
     put(*database.value(), "later");
-    must(database.value()->sync_log());
+    must(database.value()->sync_wal());
     PowerLossFileSystem::Chance chance(1);
-    PowerLossFileSystem::write(
-        files->draw(killed, chance, [](const std::string&) { return 0.0; }), stopped);
+    PowerLossFileSystem::write(files->draw(killed, chance, [](const std::string&) { return 0.0; }),
+                               stopped);
   }
   const std::unique_ptr<Database> found = test::open_database(stopped);
   for (const char* const key : {"written", "in memory", "later"}) {
@@ -285,7 +282,7 @@ TEST(PowerLossTest, AManifestWhoseLastRecordWasNotWrittenEndsBeforeIt) {
   {
     const std::unique_ptr<Database> database = test::open_database(directory / "db");
     put(*database, "kept");
-    must(database->sync_log());
+    must(database->sync_wal());
     test::copy_crash_image(directory / "db", image);
   }
   for (const auto& entry : fs::directory_iterator(image)) {

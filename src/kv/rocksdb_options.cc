@@ -1,4 +1,5 @@
 #include "kv/rocksdb_options.h"
+#include "block_cache/block_sizes.h"
 
 #include <rocksdb/cache.h>
 #include <rocksdb/filter_policy.h>
@@ -10,9 +11,9 @@
 #include <memory>
 #include <utility>
 
-#include "kv/adaptive_compression.h"
-#include "kv/block_cache.h"
-#include "kv/tree_memtable.h"
+#include "block_cache/adaptive_compression.h"
+#include "block_cache/block_cache.h"
+#include "memtable/tree_memtable_rep.h"
 
 namespace basalt::kv {
 namespace {
@@ -28,7 +29,7 @@ constexpr double kDeletionRatio = 0.75;
 rdb::BlockBasedTableOptions make_table_options() {
   rdb::BlockBasedTableOptions table;
   // Small blocks: a block decompressed for one row costs more than the row.
-  table.block_size = kBlockBytes;
+  table.block_size = block_cache::kBlockBytes;
   // Version 6: offset-dependent checksums; still readable back to RocksDB 8.6.
   table.format_version = 6;
   table.checksum = rdb::kXXH3;
@@ -52,8 +53,9 @@ rdb::BlockBasedTableOptions make_table_options() {
 }  // namespace
 
 // What memtables do not take of theirs is for blocks, too.
-std::shared_ptr<BlockCache> make_block_cache(const DatabaseOptions& options) {
-  return std::make_shared<BlockCache>(options.block_cache_bytes + options.memtables_total_bytes);
+std::shared_ptr<block_cache::BlockCache> make_block_cache(const DatabaseOptions& options) {
+  return std::make_shared<block_cache::BlockCache>(options.block_cache_bytes +
+                                                   options.memtables_total_bytes);
 }
 
 rdb::DBOptions make_db_options(const DatabaseOptions& options,
@@ -61,7 +63,7 @@ rdb::DBOptions make_db_options(const DatabaseOptions& options,
   rdb::DBOptions db;
   db.create_if_missing = options.create_if_missing;
   db.create_missing_column_families = true;
-  // A torn end of the log after a crash is normal: replay up to it.
+  // A torn end of the WAL after a crash is normal: replay up to it.
   db.wal_recovery_mode = rdb::WALRecoveryMode::kPointInTimeRecovery;
   db.track_and_verify_wals_in_manifest = true;
   // After an error an administrator decides when to go on: kv/health.h.
@@ -77,8 +79,7 @@ rdb::DBOptions make_db_options(const DatabaseOptions& options,
   db.wal_bytes_per_sync = kMiB / 2;
   db.max_manifest_file_size = 4 * kMiB;
   // Each file of level 0 and each level that a compaction reads has such a buffer.
-  db.compaction_readahead_size =
-      std::clamp(options.memtable_bytes / 32, kMiB / 4, 2 * kMiB);
+  db.compaction_readahead_size = std::clamp(options.memtable_bytes / 32, kMiB / 4, 2 * kMiB);
   db.use_direct_reads = options.direct_io == DirectIo::kOn;
   db.use_direct_io_for_flush_and_compaction = options.direct_io == DirectIo::kOn;
   db.keep_log_file_num = 4;
@@ -86,9 +87,9 @@ rdb::DBOptions make_db_options(const DatabaseOptions& options,
   return db;
 }
 
-rdb::ColumnFamilyOptions make_table_family_options(const DatabaseOptions& options,
-                                                   const std::shared_ptr<rdb::Cache>& cache,
-                                                   std::shared_ptr<KeyPartsSlot> key_parts) {
+rdb::ColumnFamilyOptions make_table_family_options(
+    const DatabaseOptions& options, const std::shared_ptr<rdb::Cache>& cache,
+    std::shared_ptr<index_stats::KeyStructureSlot> key_parts) {
   rdb::ColumnFamilyOptions family;
   rdb::BlockBasedTableOptions table = make_table_options();
   table.block_cache = cache;
@@ -99,7 +100,7 @@ rdb::ColumnFamilyOptions make_table_family_options(const DatabaseOptions& option
   }
   family.table_factory.reset(rdb::NewBlockBasedTableFactory(table));
 
-  family.memtable_factory = make_tree_memtable_factory();
+  family.memtable_factory = memtable::make_tree_memtable_factory();
   family.write_buffer_size = options.memtable_bytes;
   // More than three: writers are slowed before they are stopped.
   family.max_write_buffer_number = 4;
@@ -133,17 +134,16 @@ rdb::ColumnFamilyOptions make_table_family_options(const DatabaseOptions& option
   family.bottommost_compression_opts.zstd_max_train_bytes = 400 * 1024;
   family.bottommost_compression_opts.use_zstd_dict_trainer = false;
   family.bottommost_compression_opts.max_dict_buffer_bytes = 4 * kMiB;
-  family.compression_manager = make_adaptive_compression_manager();
+  family.compression_manager = block_cache::make_adaptive_compression_manager();
 
   // Files in which most of a window of keys is deleted are compacted early, so that scans do not
   // wade through tombstones. Half is not most: where each change of an entry is a removal and an
   // insertion, every file would be compacted at once, down to the last level.
   family.table_properties_collector_factories.push_back(
-      rdb::NewCompactOnDeletionCollectorFactory(kDeletionWindow, kDeletionTrigger,
-                                                kDeletionRatio));
+      rdb::NewCompactOnDeletionCollectorFactory(kDeletionWindow, kDeletionTrigger, kDeletionRatio));
   // What the optimizer is told, at no reads of its own.
   family.table_properties_collector_factories.push_back(
-      make_index_collector_factory(std::move(key_parts)));
+      index_stats::make_index_collector_factory(std::move(key_parts)));
   return family;
 }
 

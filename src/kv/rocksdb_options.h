@@ -4,24 +4,26 @@
 #include <rocksdb/cache.h>
 #include <rocksdb/options.h>
 
-#include "kv/index_collector.h"
+#include "index_stats/index_collector.h"
 #include "kv/options.h"
-#include "kv/rocksdb_fwd.h"
+#include "rdb/rocksdb_fwd.h"
+
+namespace basalt::block_cache {
+class BlockCache;
+}  // namespace basalt::block_cache
 
 namespace basalt::kv {
 
-class BlockCache;
-
-std::shared_ptr<BlockCache> make_block_cache(const DatabaseOptions& options);
+std::shared_ptr<block_cache::BlockCache> make_block_cache(const DatabaseOptions& options);
 
 // The RocksDB options that express ours. Each deviation from RocksDB's defaults gives its reason
 // where it is set.
 // `cache`: what make_block_cache() has made; blocks and memtables share its memory.
 rdb::DBOptions make_db_options(const DatabaseOptions& options,
                                const std::shared_ptr<rdb::Cache>& cache);
-rdb::ColumnFamilyOptions make_table_family_options(const DatabaseOptions& options,
-                                                   const std::shared_ptr<rdb::Cache>& cache,
-                                                   std::shared_ptr<KeyPartsSlot> key_parts);
+rdb::ColumnFamilyOptions make_table_family_options(
+    const DatabaseOptions& options, const std::shared_ptr<rdb::Cache>& cache,
+    std::shared_ptr<index_stats::KeyStructureSlot> key_parts);
 // The dictionary: tiny, read at start, written by DDL; and the binary log's position, which every
 // commit overwrites.
 rdb::ColumnFamilyOptions make_system_family_options(const DatabaseOptions& options);

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/test_support.h"
-#include "kv/adaptive_compression.h"
+#include "block_cache/adaptive_compression.h"
 
 // Goal: what our options promise about RocksDB's behaviour, where no other test would notice.
 namespace basalt::kv {
@@ -18,7 +18,8 @@ namespace {
 // three or fewer: then the next full one stops them all, without warning.
 TEST(RocksDbOptions, EveryFamilySlowsWritersBeforeItStopsThem) {
   const DatabaseOptions options = with_machine_defaults({});
-  const auto tables = make_table_family_options(options, nullptr, std::make_shared<KeyPartsSlot>());
+  const auto tables = make_table_family_options(options, nullptr,
+                                                std::make_shared<index_stats::KeyStructureSlot>());
   EXPECT_GT(tables.max_write_buffer_number, 3);
   const auto system = make_system_family_options(options);
   EXPECT_GT(system.max_write_buffer_number, 3);
@@ -27,9 +28,10 @@ TEST(RocksDbOptions, EveryFamilySlowsWritersBeforeItStopsThem) {
 // Digits and letters at random would take ZSTD three times as long.
 TEST(RocksDbOptions, TablesAreCompressedAdaptively) {
   const auto tables = make_table_family_options(with_machine_defaults({}), nullptr,
-                                                std::make_shared<KeyPartsSlot>());
+                                                std::make_shared<index_stats::KeyStructureSlot>());
   ASSERT_NE(tables.compression_manager, nullptr);
-  EXPECT_STREQ(tables.compression_manager->Name(), make_adaptive_compression_manager()->Name());
+  EXPECT_STREQ(tables.compression_manager->Name(),
+               block_cache::make_adaptive_compression_manager()->Name());
 }
 
 // A file's blocks and the hashes of its keys are in memory while a compaction writes it.
@@ -37,7 +39,8 @@ TEST(RocksDbOptions, FilesAreSmallWhereMemoryIs) {
   const auto file_bytes = [](std::uint64_t memory_bytes) {
     const DatabaseOptions options =
         with_defaults_for({.memory_bytes = memory_bytes, .is_memory_ours = true, .cores = 2}, {});
-    return make_table_family_options(options, nullptr, std::make_shared<KeyPartsSlot>())
+    return make_table_family_options(options, nullptr,
+                                     std::make_shared<index_stats::KeyStructureSlot>())
         .target_file_size_base;
   };
   EXPECT_EQ(file_bytes(128 << 20), 8u << 20);
@@ -48,7 +51,7 @@ TEST(RocksDbOptions, FilesAreSmallWhereMemoryIs) {
 // Whether files with these entries, in this order over and over, are compacted before their time.
 bool is_compacted_early(const std::vector<rdb::EntryType>& pattern) {
   const auto options = make_table_family_options(with_machine_defaults({}), nullptr,
-                                                 std::make_shared<KeyPartsSlot>());
+                                                 std::make_shared<index_stats::KeyStructureSlot>());
   for (const auto& factory : options.table_properties_collector_factories) {
     const std::unique_ptr<rdb::TablePropertiesCollector> collector(
         factory->CreateTablePropertiesCollector({}));
@@ -66,9 +69,9 @@ bool is_compacted_early(const std::vector<rdb::EntryType>& pattern) {
 
 TEST(RocksDbOptions, FilesFullOfRemovedEntriesAreCompactedEarly) {
   EXPECT_TRUE(is_compacted_early({rdb::kEntryDelete}));
-  EXPECT_TRUE(is_compacted_early(
-      {rdb::kEntrySingleDelete, rdb::kEntrySingleDelete, rdb::kEntrySingleDelete,
-       rdb::kEntrySingleDelete, rdb::kEntryPut}));
+  EXPECT_TRUE(
+      is_compacted_early({rdb::kEntrySingleDelete, rdb::kEntrySingleDelete, rdb::kEntrySingleDelete,
+                          rdb::kEntrySingleDelete, rdb::kEntryPut}));
 }
 
 // As in an index over a column that is updated.

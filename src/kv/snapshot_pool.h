@@ -1,6 +1,6 @@
 #pragma once
-#include "kv/idle_slots.h"
-#include "kv/rocksdb_fwd.h"
+#include "kv/per_thread_cache.h"
+#include "rdb/rocksdb_fwd.h"
 
 namespace basalt::kv {
 
@@ -30,7 +30,7 @@ class SnapshotPool {
   bool is_newest(const rdb::Snapshot& snapshot) const;
 
   rdb::DB& db_;
-  IdleSlots<const rdb::Snapshot> idle_;
+  PerThreadCache<const rdb::Snapshot> idle_;
 };
 
 }  // namespace basalt::kv

@@ -6,8 +6,8 @@
 
 #include "base/test_support.h"
 #include "kv/database.h"
-#include "kv/rocksdb_access.h"
-#include "kv/status_conversion.h"
+#include "kv/rocksdb_reads.h"
+#include "rdb/status_conversion.h"
 
 // For tests that write entries as transactions do, without one.
 namespace basalt::kv::test {
@@ -18,17 +18,18 @@ class Batch {
       : database_(database), family_(database.family_handle(kDefaultFamily)) {}
 
   void put(std::string_view key, std::string_view value) {
-    basalt::test::must(from_rocksdb(batch_.Put(family_, slice_of(key), slice_of(value))));
+    basalt::test::must(
+        rdb::from_rocksdb(batch_.Put(family_, rdb::slice_of(key), rdb::slice_of(value))));
   }
   void remove(std::string_view key) {
-    basalt::test::must(from_rocksdb(batch_.Delete(family_, slice_of(key))));
+    basalt::test::must(rdb::from_rocksdb(batch_.Delete(family_, rdb::slice_of(key))));
   }
   // Of a key that was put once: a flush that finds both drops both.
   void remove_single(std::string_view key) {
-    basalt::test::must(from_rocksdb(batch_.SingleDelete(family_, slice_of(key))));
+    basalt::test::must(rdb::from_rocksdb(batch_.SingleDelete(family_, rdb::slice_of(key))));
   }
   void write() {
-    basalt::test::must(from_rocksdb(database_.rocksdb().GetBaseDB()->Write({}, &batch_)));
+    basalt::test::must(rdb::from_rocksdb(database_.rocksdb().GetBaseDB()->Write({}, &batch_)));
   }
 
  private:

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "lock/internal/lock_request.h"
 #include "lock/internal/lock_table.h"
-#include "lock/internal/slot.h"
 #include "lock/internal/wait_graph.h"
 
 namespace basalt::lock {
@@ -54,7 +54,7 @@ LockManager::LockManager(Options options, WaitObserver* observer)
 
 LockManager::~LockManager() {
   for (std::size_t i = 0; i < table_->keys.size(); ++i) {
-    BASALT_ASSERT(table_->keys[i].slot_count() == 0);
+    BASALT_ASSERT(table_->keys[i].request_count() == 0);
   }
   BASALT_ASSERT(table_->ranges.is_empty());
 }
@@ -74,21 +74,21 @@ Status LockManager::lock(LockOwner& owner, std::string_view key, LockMode mode,
         escalate(owner);
       return Status::ok();
     }
-    BASALT_TRY(wait_for_ranges(owner, key, SlotKind::kKeyInRange, mode, policy, deadline));
+    BASALT_TRY(wait_for_ranges(owner, key, RequestKind::kKeyInRange, mode, policy, deadline));
   }
 }
 
 // A range that locks keys is looked for under the key's latch. Escalation adds its range before it
-// goes through the latches: it sees this slot, or this sees its range.
+// goes through the latches: it sees this request, or this sees its range.
 Status LockManager::lock_once(LockOwner& owner, std::string_view key, LockMode mode,
                               const WaitPolicy& policy, Deadline& deadline, Attempt& attempt) {
   const std::uint32_t hash = ShardTable::hash_of(key);
   Shard& shard = table_->keys.shard_of(hash);
   std::unique_lock latch(shard.latch);
   const Shard::Place place = shard.find_place(owner, hash, key, mode);
-  Slot* slot = place.own;
-  const bool is_new = slot == nullptr;
-  if (!is_new && slot->mode >= mode) return Status::ok();
+  LockRequest* request = place.own;
+  const bool is_new = request == nullptr;
+  if (!is_new && request->mode >= mode) return Status::ok();
   if (table_->ranges.locks_keys()) [[unlikely]] {
     if (table_->ranges.covers(owner, key, mode)) return Status::ok();
     if (table_->ranges.is_lock_blocked(owner, key, mode)) {
@@ -99,31 +99,31 @@ Status LockManager::lock_once(LockOwner& owner, std::string_view key, LockMode m
 
   if (!place.is_blocked) {
     if (is_new) {
-      slot = owner.new_slot(hash, key, mode, SlotState::kGranted);
-      shard.insert(*slot, place.last);
+      request = owner.new_request(hash, key, mode, RequestState::kGranted);
+      shard.insert(*request, place.last);
     } else {
-      shard.upgrade(*slot);
+      shard.upgrade(*request);
     }
   } else {
     if (!policy.may_wait || policy.timeout_ms <= 0) return not_granted_in(0);
     if (owner.signal_.is_interrupted()) return interrupted();
     owner.signal_.prepare();
     if (is_new) {
-      slot = owner.new_slot(hash, key, mode, SlotState::kWaiting);
-      shard.insert(*slot, place.last);
+      request = owner.new_request(hash, key, mode, RequestState::kWaiting);
+      shard.insert(*request, place.last);
     } else {
-      shard.begin_upgrade(*slot);
+      shard.begin_upgrade(*request);
     }
     latch.unlock();
-    Status status = wait(owner, *slot, policy, deadline);
+    Status status = wait(owner, *request, policy, deadline);
     if (!status.is_ok()) {
-      if (is_new) owner.free_slot(slot);
+      if (is_new) owner.free_request(request);
       return status;
     }
   }
   if (!is_new) return Status::ok();
   attempt = Attempt::kNew;
-  owner.add_held(slot);  // the owner's thread's list: with or without the latch
+  owner.add_held(request);  // the owner's thread's list: with or without the latch
   return Status::ok();
 }
 
@@ -131,20 +131,20 @@ bool LockManager::is_abandoned(LockOwner& owner) const {
   return observer_ != nullptr && observer_->is_abandoned(owner);
 }
 
-// What happened is decided by the slot's state under the latch, whatever woke the thread: a lock
+// What happened is decided by the request's state under the latch, whatever woke the thread: a lock
 // granted at the moment of a timeout or an interrupt is held, and everything else is out of the
 // queue. `deadline` is set by the first of several waits.
-Status LockManager::wait(LockOwner& owner, Slot& slot, const WaitPolicy& policy,
+Status LockManager::wait(LockOwner& owner, LockRequest& request, const WaitPolicy& policy,
                          Deadline& deadline) {
   if (deadline == Deadline{}) deadline = deadline_of(policy);
   wait_count_.fetch_add(1, std::memory_order_relaxed);
   if (observer_ != nullptr) observer_->wait_begins(owner);
-  graph_->begin_wait(owner, slot, deadlock_detect_.load());
+  graph_->begin_wait(owner, request, deadlock_detect_.load());
   waiting_count_.fetch_add(1, std::memory_order_relaxed);
   std::vector<const LockOwner*> reported;
   WaitSignal::Wake wake;
   while (true) {
-    report_blockers(slot, reported);
+    report_blockers(request, reported);
     const Deadline now = std::chrono::steady_clock::now();
     wake = owner.signal_.wait_until(std::min(deadline, now + kAbandonmentInterval));
     if (wake == WaitSignal::Wake::kQueueChanged) continue;
@@ -158,9 +158,9 @@ Status LockManager::wait(LockOwner& owner, Slot& slot, const WaitPolicy& policy,
   waiting_count_.fetch_sub(1, std::memory_order_relaxed);
   bool is_granted = false;
   if (!is_victim) {
-    const std::lock_guard latch(table_->latch_of(slot));
-    is_granted = !slot.is_waiting();
-    if (!is_granted) table_->cancel_wait(slot);
+    const std::lock_guard latch(table_->latch_of(request));
+    is_granted = !request.is_waiting();
+    if (!is_granted) table_->cancel_wait(request);
   }
   if (observer_ != nullptr) observer_->wait_ends(owner);
   if (is_granted) return Status::ok();
@@ -169,16 +169,16 @@ Status LockManager::wait(LockOwner& owner, Slot& slot, const WaitPolicy& policy,
   return failure;
 }
 
-Status LockManager::wait_for_ranges(LockOwner& owner, std::string_view key, SlotKind kind,
+Status LockManager::wait_for_ranges(LockOwner& owner, std::string_view key, RequestKind kind,
                                     LockMode mode, const WaitPolicy& policy, Deadline& deadline) {
   if (!policy.may_wait || policy.timeout_ms <= 0) return not_granted_in(0);
   if (owner.signal_.is_interrupted()) return interrupted();
   owner.signal_.prepare();
-  Slot* const slot = owner.new_slot(0, key, mode, SlotState::kWaiting);
-  slot->kind = kind;
+  LockRequest* const request = owner.new_request(0, key, mode, RequestState::kWaiting);
+  request->kind = kind;
   Status status;
-  if (table_->ranges.enqueue(*slot)) status = wait(owner, *slot, policy, deadline);
-  owner.free_slot(slot);
+  if (table_->ranges.enqueue(*request)) status = wait(owner, *request, policy, deadline);
+  owner.free_request(request);
   return status;
 }
 
@@ -190,23 +190,23 @@ bool LockManager::is_insert_blocked(const LockOwner& owner, std::string_view key
   return table_->ranges.is_insert_blocked(owner, key);
 }
 
-Status LockManager::await_insert(LockOwner& owner, std::string_view key,
-                                 const WaitPolicy& policy) {
+Status LockManager::await_insert(LockOwner& owner, std::string_view key, const WaitPolicy& policy) {
   if (!is_insert_blocked(owner, key)) return Status::ok();
   Deadline deadline{};
-  return wait_for_ranges(owner, key, SlotKind::kInsert, LockMode::kExclusive, policy, deadline);
+  return wait_for_ranges(owner, key, RequestKind::kInsert, LockMode::kExclusive, policy, deadline);
 }
 
-void LockManager::report_blockers(const Slot& slot, std::vector<const LockOwner*>& reported) {
+void LockManager::report_blockers(const LockRequest& request,
+                                  std::vector<const LockOwner*>& reported) {
   if (observer_ == nullptr) return;
-  const std::lock_guard latch(table_->latch_of(slot));
-  if (!slot.is_waiting()) return;
+  const std::lock_guard latch(table_->latch_of(request));
+  if (!request.is_waiting()) return;
   const auto known = static_cast<std::ptrdiff_t>(reported.size());
-  table_->for_each_blocker(slot, [&](LockOwner& blocker, bool) {
+  table_->for_each_blocker(request, [&](LockOwner& blocker, bool) {
     const auto end = reported.begin() + known;
     if (std::find(reported.begin(), end, &blocker) != end) return;
     reported.push_back(&blocker);
-    observer_->waits_for(*slot.owner, blocker);
+    observer_->waits_for(*request.owner, blocker);
   });
 }
 
@@ -215,16 +215,17 @@ bool LockManager::holds(const LockOwner& owner, std::string_view key, LockMode a
   const Shard& shard = table_->keys.shard_of(hash);
   {
     const std::lock_guard latch(shard.latch);
-    const Slot* const slot = shard.find(owner, hash, key);
-    if (slot != nullptr && slot->is_granted() && slot->mode >= at_least) return true;
+    const LockRequest* const request = shard.find(owner, hash, key);
+    if (request != nullptr && request->is_granted() && request->mode >= at_least) return true;
   }
   return table_->ranges.covers(owner, key, at_least);
 }
 
 std::vector<std::uint32_t> LockManager::locked_spaces(const LockOwner& owner) const {
   std::set<std::uint32_t> spaces;
-  for (const Slot* slot = owner.newest_held_; slot != nullptr; slot = slot->owner_next) {
-    spaces.insert(space_of(slot->key()));
+  for (const LockRequest* request = owner.newest_held_; request != nullptr;
+       request = request->owner_next) {
+    spaces.insert(space_of(request->key()));
   }
   for (const auto& holding : owner.ranges_) spaces.insert(holding->space);
   return {spaces.begin(), spaces.end()};
@@ -238,28 +239,28 @@ void LockManager::unlock(LockOwner& owner, std::string_view key) {
   if (!owner.ranges_.empty() && table_->ranges.covers(owner, key, LockMode::kShared)) return;
   const std::uint32_t hash = ShardTable::hash_of(key);
   Shard& shard = table_->keys.shard_of(hash);
-  Slot* slot;
+  LockRequest* request;
   {
     const std::lock_guard latch(shard.latch);
-    slot = shard.find(owner, hash, key);
-    BASALT_ASSERT(slot != nullptr);
-    shard.remove(*slot);
+    request = shard.find(owner, hash, key);
+    BASALT_ASSERT(request != nullptr);
+    shard.remove(*request);
   }
-  owner.remove_held(slot);
-  owner.free_slot(slot);
+  owner.remove_held(request);
+  owner.free_request(request);
 }
 
 void LockManager::release_all(LockOwner& owner) {
   std::size_t released = 0;
-  for (Slot* slot = owner.newest_held_; slot != nullptr; ++released) {
-    Slot* const next = slot->owner_next;
-    Shard& shard = table_->keys.shard_of(*slot);
+  for (LockRequest* request = owner.newest_held_; request != nullptr; ++released) {
+    LockRequest* const next = request->owner_next;
+    Shard& shard = table_->keys.shard_of(*request);
     {
       const std::lock_guard latch(shard.latch);
-      shard.remove(*slot);
+      shard.remove(*request);
     }
-    owner.free_slot(slot);
-    slot = next;
+    owner.free_request(request);
+    request = next;
   }
   BASALT_ASSERT(released == owner.held_count());
   if (!owner.ranges_.empty()) table_->ranges.remove_all(owner);
@@ -280,19 +281,19 @@ bool LockManager::is_locked_by_others(const LockOwner& owner, std::string_view l
   for (std::size_t i = 0; i < table_->keys.size() && !is_locked; ++i) {
     const Shard& shard = table_->keys[i];
     const std::lock_guard latch(shard.latch);
-    shard.for_each([&](const Slot& slot) {
-      if (is_locked || slot.owner == &owner || !conflicts(slot.wanted(), mode)) return;
-      if (slot.key() < lower || slot.key() >= upper) return;
-      const Slot* const own = shard.find(owner, slot.hash, slot.key());
-      is_locked = (slot.is_granted() && conflicts(slot.mode, mode)) || own == nullptr ||
-                  !conflicts(slot.wanted(), own->mode);
+    shard.for_each([&](const LockRequest& request) {
+      if (is_locked || request.owner == &owner || !conflicts(request.wanted(), mode)) return;
+      if (request.key() < lower || request.key() >= upper) return;
+      const LockRequest* const own = shard.find(owner, request.hash, request.key());
+      is_locked = (request.is_granted() && conflicts(request.mode, mode)) || own == nullptr ||
+                  !conflicts(request.wanted(), own->mode);
     });
   }
   return is_locked;
 }
 
-// The walks over all of the owner's slots and over the whole table are paid for by the many locks
-// since the last attempt.
+// The walks over all of the owner's requests and over the whole table are paid for by the many
+// locks since the last attempt.
 void LockManager::escalate(LockOwner& owner) {
   if (owner.held_count() < owner.escalates_at_) return;
   struct Keys {
@@ -302,11 +303,12 @@ void LockManager::escalate(LockOwner& owner) {
     std::string_view last;
   };
   std::unordered_map<std::uint32_t, Keys> spaces;
-  for (const Slot* slot = owner.newest_held_; slot != nullptr; slot = slot->owner_next) {
-    Keys& keys = spaces[space_of(slot->key())];
-    if (keys.count == 0 || slot->key() < keys.first) keys.first = slot->key();
-    if (keys.count == 0 || slot->key() > keys.last) keys.last = slot->key();
-    keys.mode = std::max(keys.mode, slot->mode);
+  for (const LockRequest* request = owner.newest_held_; request != nullptr;
+       request = request->owner_next) {
+    Keys& keys = spaces[space_of(request->key())];
+    if (keys.count == 0 || request->key() < keys.first) keys.first = request->key();
+    if (keys.count == 0 || request->key() > keys.last) keys.last = request->key();
+    keys.mode = std::max(keys.mode, request->mode);
     ++keys.count;
   }
   const auto [space, keys] = *std::max_element(
@@ -332,26 +334,26 @@ void LockManager::escalate(LockOwner& owner) {
     owner.escalates_at_ = 2 * owner.held_count();
     return;
   }
-  for (Slot* slot = owner.newest_held_; slot != nullptr;) {
-    Slot* const next = slot->owner_next;
-    if (space_of(slot->key()) == space) drop_if_alone(owner, *slot);
-    slot = next;
+  for (LockRequest* request = owner.newest_held_; request != nullptr;) {
+    LockRequest* const next = request->owner_next;
+    if (space_of(request->key()) == space) drop_if_alone(owner, *request);
+    request = next;
   }
   owner.escalates_at_ = owner.held_count() + owner.most_keys_;
 }
 
-// A slot that others wait behind stays: they would be granted the key if it went.
-void LockManager::drop_if_alone(LockOwner& owner, Slot& slot) {
-  Shard& shard = table_->keys.shard_of(slot);
+// A request that others wait behind stays: they would be granted the key if it went.
+void LockManager::drop_if_alone(LockOwner& owner, LockRequest& request) {
+  Shard& shard = table_->keys.shard_of(request);
   {
     const std::lock_guard latch(shard.latch);
     bool is_alone = true;
-    shard.for_each_in_queue(slot, [&](const Slot&, bool) { is_alone = false; });
+    shard.for_each_in_queue(request, [&](const LockRequest&, bool) { is_alone = false; });
     if (!is_alone) return;
-    shard.remove(slot);
+    shard.remove(request);
   }
-  owner.remove_held(&slot);
-  owner.free_slot(&slot);
+  owner.remove_held(&request);
+  owner.free_request(&request);
   owner.add_weight(1);  // as heavy as before
 }
 
@@ -369,19 +371,20 @@ std::vector<LockInfo> LockManager::snapshot() const {
   for (std::size_t i = 0; i < table_->keys.size(); ++i) {
     const Shard& shard = table_->keys[i];
     const std::lock_guard latch(shard.latch);
-    shard.for_each([&](const Slot& slot) {
-      const std::uint64_t id = slot.owner->id();
-      result.push_back({id, std::string(slot.key()), slot.mode, slot.is_granted()});
-      if (slot.state == SlotState::kUpgrading) {
-        result.push_back({id, std::string(slot.key()), slot.wanted(), false});
+    shard.for_each([&](const LockRequest& request) {
+      const std::uint64_t id = request.owner->id();
+      result.push_back({id, std::string(request.key()), request.mode, request.is_granted()});
+      if (request.state == RequestState::kUpgrading) {
+        result.push_back({id, std::string(request.key()), request.wanted(), false});
       }
     });
   }
-  table_->ranges.for_each([](const auto&...) {},
-                          [&](const Slot& slot) {
-                            result.push_back({slot.owner->id(), std::string(slot.key()), slot.mode,
-                                              false, slot.kind == SlotKind::kInsert});
-                          });
+  table_->ranges.for_each(
+      [](const auto&...) {},
+      [&](const LockRequest& request) {
+        result.push_back({request.owner->id(), std::string(request.key()), request.mode, false,
+                          request.kind == RequestKind::kInsert});
+      });
   return result;
 }
 
@@ -391,7 +394,7 @@ std::vector<RangeInfo> LockManager::range_snapshot() const {
       [&](const LockOwner& owner, RangeMode mode, const auto& lower, const auto& upper) {
         result.push_back({owner.id(), mode, lower, upper});
       },
-      [](const Slot&) {});
+      [](const LockRequest&) {});
   return result;
 }
 

@@ -40,7 +40,7 @@
 // Must not    know transactions, RocksDB or the server.
 namespace basalt::lock {
 
-enum class SlotKind : std::uint8_t;
+enum class RequestKind : std::uint8_t;
 struct LockTable;
 class WaitGraph;
 
@@ -162,14 +162,14 @@ class LockManager {
   enum class Attempt : std::uint8_t { kHeld, kNew, kRangeBlocks };
 
   bool is_abandoned(LockOwner& owner) const;
-  Status wait(LockOwner& owner, Slot& slot, const WaitPolicy& policy, Deadline& deadline);
-  Status wait_for_ranges(LockOwner& owner, std::string_view key, SlotKind kind, LockMode mode,
+  Status wait(LockOwner& owner, LockRequest& request, const WaitPolicy& policy, Deadline& deadline);
+  Status wait_for_ranges(LockOwner& owner, std::string_view key, RequestKind kind, LockMode mode,
                          const WaitPolicy& policy, Deadline& deadline);
   Status lock_once(LockOwner& owner, std::string_view key, LockMode mode, const WaitPolicy& policy,
                    Deadline& deadline, Attempt& attempt);
-  void report_blockers(const Slot& slot, std::vector<const LockOwner*>& reported);
+  void report_blockers(const LockRequest& request, std::vector<const LockOwner*>& reported);
   void escalate(LockOwner& owner);
-  void drop_if_alone(LockOwner& owner, Slot& slot);
+  void drop_if_alone(LockOwner& owner, LockRequest& request);
   bool is_locked_by_others(const LockOwner& owner, std::string_view lower, std::string_view upper,
                            RangeMode mode) const;
 

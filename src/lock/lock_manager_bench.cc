@@ -1,8 +1,8 @@
 // Measures what locks cost: a free one, one of a million, one that is handed over.
 #include "lock/lock_manager.h"
 
-#include <benchmark/benchmark.h>
 #include <malloc.h>
+#include <benchmark/benchmark.h>
 
 #include <string>
 #include <thread>
@@ -53,8 +53,7 @@ void lock_and_release(benchmark::State& state) {
     manager.release_all(owner);
   }
   state.SetItemsProcessed(state.iterations() * state.range(0));
-  state.counters["bytes_a_lock"] =
-      static_cast<double>(bytes) / static_cast<double>(state.range(0));
+  state.counters["bytes_a_lock"] = static_cast<double>(bytes) / static_cast<double>(state.range(0));
 }
 BENCHMARK(lock_and_release)->Arg(1)->Arg(10)->Arg(1000)->Arg(1'000'000);
 

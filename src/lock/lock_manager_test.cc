@@ -331,7 +331,7 @@ TEST(LockManagerOfOneShard, KeepsQueuesApartWhileItsTableGrows) {
 using LockManagerDeathTest = LockManagerTest;
 
 TEST_F(LockManagerDeathTest, UnlockingAKeyThatIsNotHeldEndsTheProcess) {
-  EXPECT_DEATH(manager_.unlock(a_, "k"), "slot");
+  EXPECT_DEATH(manager_.unlock(a_, "k"), "request");
 }
 
 TEST_F(LockManagerDeathTest, AnOwnerThatDiesWithItsLocksEndsTheProcess) {

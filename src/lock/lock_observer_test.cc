@@ -197,8 +197,8 @@ TEST(AbandonedWaitTest, AWaitEndsWhenNobodyIsLeftForWhomItWaits) {
   LockOwner holder(1);
   LockOwner waiter(2);
   basalt::test::must(manager.lock(holder, "key", kX, kNoWait));
-  EXPECT_TRUE(basalt::test::fails_with(ErrorCode::kInterrupted,
-                                       manager.lock(waiter, "key", kS, kLong)));
+  EXPECT_TRUE(
+      basalt::test::fails_with(ErrorCode::kInterrupted, manager.lock(waiter, "key", kS, kLong)));
   manager.release_all(holder);
   EXPECT_TRUE(basalt::test::succeeds(manager.lock(waiter, "key", kS, kNoWait)));
   manager.release_all(waiter);

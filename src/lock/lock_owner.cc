@@ -4,13 +4,13 @@
 #include <new>
 
 #include "base/assert.h"
+#include "lock/internal/lock_request.h"
 #include "lock/internal/range_table.h"
-#include "lock/internal/slot.h"
 
 namespace basalt::lock {
 namespace {
 
-// A shard has one to two buckets a slot.
+// A shard has one to two buckets a request.
 constexpr std::size_t kTableBytes = 12;
 // Of a locked range: a node of a map and two keys.
 constexpr std::size_t kRangeBytes = 176;
@@ -24,16 +24,16 @@ LockOwner::~LockOwner() {
   BASALT_ASSERT(node_.waits_in == nullptr);
 }
 
-Slot* LockOwner::new_slot(std::uint32_t hash, std::string_view key, LockMode mode,
-                          SlotState state) {
-  void* const memory = pool_.allocate(Slot::bytes_for(key.size()));
-  auto* const slot = new (memory) Slot{.owner = this,
-                                       .hash = hash,
-                                       .key_size = static_cast<std::uint32_t>(key.size()),
-                                       .mode = mode,
-                                       .state = state};
-  std::memcpy(static_cast<void*>(slot + 1), key.data(), key.size());
-  return slot;
+LockRequest* LockOwner::new_request(std::uint32_t hash, std::string_view key, LockMode mode,
+                                    RequestState state) {
+  void* const memory = pool_.allocate(LockRequest::bytes_for(key.size()));
+  auto* const request = new (memory) LockRequest{.owner = this,
+                                                 .hash = hash,
+                                                 .key_size = static_cast<std::uint32_t>(key.size()),
+                                                 .mode = mode,
+                                                 .state = state};
+  std::memcpy(static_cast<void*>(request + 1), key.data(), key.size());
+  return request;
 }
 
 std::size_t LockOwner::memory_bytes() const {
@@ -44,21 +44,22 @@ std::size_t LockOwner::memory_bytes() const {
   return pool_.reserved_bytes() + kTableBytes * held_count() + kRangeBytes * ranges;
 }
 
-void LockOwner::free_slot(Slot* slot) noexcept {
-  pool_.give_back(slot, Slot::bytes_for(slot->key_size));
+void LockOwner::free_request(LockRequest* request) noexcept {
+  pool_.give_back(request, LockRequest::bytes_for(request->key_size));
 }
 
-void LockOwner::add_held(Slot* slot) noexcept {
-  slot->owner_prev = nullptr;
-  slot->owner_next = newest_held_;
-  if (newest_held_ != nullptr) newest_held_->owner_prev = slot;
-  newest_held_ = slot;
+void LockOwner::add_held(LockRequest* request) noexcept {
+  request->owner_prev = nullptr;
+  request->owner_next = newest_held_;
+  if (newest_held_ != nullptr) newest_held_->owner_prev = request;
+  newest_held_ = request;
   add(held_, std::size_t{1});
 }
 
-void LockOwner::remove_held(Slot* slot) noexcept {
-  (slot->owner_prev != nullptr ? slot->owner_prev->owner_next : newest_held_) = slot->owner_next;
-  if (slot->owner_next != nullptr) slot->owner_next->owner_prev = slot->owner_prev;
+void LockOwner::remove_held(LockRequest* request) noexcept {
+  (request->owner_prev != nullptr ? request->owner_prev->owner_next : newest_held_) =
+      request->owner_next;
+  if (request->owner_next != nullptr) request->owner_next->owner_prev = request->owner_prev;
   held_.store(held_count() - 1, kRelaxed);
 }
 

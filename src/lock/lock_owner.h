@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "lock/lock_mode.h"
-#include "lock/slot_pool.h"
+#include "lock/request_pool.h"
 #include "lock/wait_signal.h"
 
 // Somebody who can hold locks and wait for one: a transaction.
@@ -19,12 +19,12 @@
 namespace basalt::lock {
 
 struct RangeHolding;
-struct Slot;
-enum class SlotState : std::uint8_t;
+struct LockRequest;
+enum class RequestState : std::uint8_t;
 
 class LockOwner {
  public:
-  static constexpr std::size_t kMostKeys = std::size_t{1} << 20;
+  static constexpr std::size_t kKeysMax = std::size_t{1} << 20;
 
   explicit LockOwner(std::uint64_t id, void* user = nullptr);
   ~LockOwner();
@@ -64,16 +64,17 @@ class LockOwner {
     count.store(count.load(kRelaxed) + n, kRelaxed);
   }
 
-  // A slot of this owner's memory that is in no list yet.
-  Slot* new_slot(std::uint32_t hash, std::string_view key, LockMode mode, SlotState state);
-  // Gives back the memory of a slot that is in no list any more.
-  void free_slot(Slot* slot) noexcept;
-  void add_held(Slot* slot) noexcept;
-  void remove_held(Slot* slot) noexcept;
+  // A request of this owner's memory that is in no list yet.
+  LockRequest* new_request(std::uint32_t hash, std::string_view key, LockMode mode,
+                           RequestState state);
+  // Gives back the memory of a request that is in no list any more.
+  void free_request(LockRequest* request) noexcept;
+  void add_held(LockRequest* request) noexcept;
+  void remove_held(LockRequest* request) noexcept;
 
   // What the wait graph knows of this owner. Guarded by the graph's mutex.
   struct Node {
-    Slot* waits_in = nullptr;  // not null: the owner's thread is inside a wait
+    LockRequest* waits_in = nullptr;  // not null: the owner's thread is inside a wait
     bool is_victim = false;
     std::uint64_t visited_in = 0;  // the last search that came by
     LockOwner* reached_from = nullptr;
@@ -83,9 +84,9 @@ class LockOwner {
   std::atomic<void*> user_;
   std::atomic<std::uint64_t> changed_rows_ = 0;
   std::atomic<std::size_t> held_ = 0;
-  Slot* newest_held_ = nullptr;
-  SlotPool pool_;
-  std::size_t most_keys_ = kMostKeys;
+  LockRequest* newest_held_ = nullptr;
+  RequestPool pool_;
+  std::size_t most_keys_ = kKeysMax;
   std::size_t escalates_at_ = 0;  // not before so many keys are locked, after a failed attempt
   std::vector<std::unique_ptr<RangeHolding>> ranges_;  // changed under the latch of their shard
   std::vector<std::unique_ptr<RangeHolding>> spare_ranges_;

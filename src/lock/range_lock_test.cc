@@ -126,8 +126,7 @@ TEST_F(RangeLockTest, InsertsOfOneKeyWaitAndGoOnTogether) {
 TEST_F(RangeLockTest, AnInsertThatMayNotWaitFailsAtOnce) {
   manager_.lock_gap(a_, key(10), key(20));
   EXPECT_EQ(manager_.await_insert(b_, key(15), kNoWait).code(), ErrorCode::kLockTimeout);
-  EXPECT_EQ(manager_.await_insert(b_, key(15), {.timeout_ms = 20}).code(),
-            ErrorCode::kLockTimeout);
+  EXPECT_EQ(manager_.await_insert(b_, key(15), {.timeout_ms = 20}).code(), ErrorCode::kLockTimeout);
   EXPECT_TRUE(manager_.snapshot().empty()) << "nothing may be left of the request";
 }
 
@@ -355,8 +354,8 @@ TEST_F(RangeLockTest, ADeadlockOverAnEscalatedRangeIsFound) {
   ASSERT_TRUE(manager_.lock(b_, key(90), kX, kNoWait).is_ok());
   auto waiter = test::wait_in_thread(manager_, b_, key(5), kX);
   // The waiter weighs less.
-  auto other = std::async(std::launch::async,
-                          [&] { return manager_.lock(a_, key(90), kX, kLong).code(); });
+  auto other =
+      std::async(std::launch::async, [&] { return manager_.lock(a_, key(90), kX, kLong).code(); });
   EXPECT_EQ(waiter.get(), ErrorCode::kDeadlock);
   manager_.release_all(b_);
   EXPECT_EQ(other.get(), ErrorCode::kOk);

@@ -7,7 +7,7 @@
 // Where the thread of one owner sleeps while its request is in a queue.
 //
 // Purpose     Carry "look again" to the sleeper. It carries no decision: what became of the
-//             request is in its slot and in the wait graph, under their own latches.
+//             request is in the request itself and in the wait graph, under their own latches.
 // Threads     prepare() and wait_until() by the owner's thread, the rest by any thread.
 // Lock order  The mutex is a leaf: it may be taken under every latch of the lock manager, and
 //             none is taken under it.

@@ -68,7 +68,7 @@ void Worker::run() {
     run_tasks();
     // Space may come back while nobody writes, and others use the device, too.
     database_.health().measure_space();
-    sync_log();
+    sync_wal();
     reclaim_dropped();
     guard.lock();
   }
@@ -94,9 +94,9 @@ void Worker::run_tasks() {
   tasks_.erase(tasks_.begin(), task);
 }
 
-void Worker::sync_log() {
-  if (!sync_log_) return;
-  const Status status = database_.sync_log();
+void Worker::sync_wal() {
+  if (!sync_wal_) return;
+  const Status status = database_.sync_wal();
   // That the engine is read-only has been logged.
   if (status.is_ok() || status.is(ErrorCode::kReadOnly)) return;
   log_message(LogLevel::kError, "log sync: " + status.message());
@@ -111,15 +111,13 @@ void Worker::reclaim_dropped() {
   if (in_use_) in_use = in_use_();
   for (const catalog::DroppedIndex& index : dropped) {
     if (std::ranges::binary_search(in_use, index.id)) continue;
-    kv::KeyRange range;
-    append_be32(range.lower, index.id);
-    append_be32(range.upper, index.id + 1);
+    const KeyRange range = index_key_range(index.id);
     Status status = database_.reclaim(index.family, range);
     BASALT_FAILPOINT("maintenance.reclaim.before_forget");
     if (status.is_ok()) status = catalog_.forget_dropped(index.id);
     if (!status.is_ok()) {
-      log_message(LogLevel::kError, "reclaiming dropped index " + std::to_string(index.id) +
-                                        ": " + status.message() + "; will be tried again");
+      log_message(LogLevel::kError, "reclaiming dropped index " + std::to_string(index.id) + ": " +
+                                        status.message() + "; will be tried again");
       return;
     }
   }

@@ -18,7 +18,7 @@ namespace basalt::maintenance {
 //   - does the tasks it was given;
 //   - measures the free space of the device;
 //   - releases snapshots and iterators that nobody uses;
-//   - syncs the log, if commits leave that to the background;
+//   - syncs the WAL, if commits leave that to the background;
 //   - gives back the space of dropped indexes to which nobody can write any more.
 // A failure is logged and tried again with the next round. Stopped by the destructor, between
 // two steps.
@@ -43,7 +43,7 @@ class Worker {
   // Does `task` in a round that begins soon, and again in each round until it succeeds. Tasks end
   // in the order they were given. `name` is for the log, to which the first failure goes.
   void run_soon(std::string name, Task task);
-  void set_sync_log(bool on) { sync_log_ = on; }
+  void set_sync_wal(bool on) { sync_wal_ = on; }
   // Until started, dropped indexes stay: crash recovery of the server may still ask for them.
   void start_reclaiming();
 
@@ -56,22 +56,22 @@ class Worker {
 
   void run();
   void run_tasks();
-  void sync_log();
+  void sync_wal();
   void reclaim_dropped();
 
   kv::Database& database_;
   catalog::Catalog& catalog_;
-  std::atomic<bool> sync_log_{false};
+  std::atomic<bool> sync_wal_{false};
   std::atomic<bool> reclaiming_{false};
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool stopping_ = false;  // guarded by mutex_
-  bool woken_ = false;     // guarded by mutex_
+  bool stopping_ = false;             // guarded by mutex_
+  bool woken_ = false;                // guarded by mutex_
   std::vector<NamedTask> new_tasks_;  // guarded by mutex_
   std::vector<NamedTask> tasks_;      // of the thread; then of the destructor
   const Task every_round_;
   const IndexesInUse in_use_;
-  std::thread thread_;     // last: starts when everything else is there
+  std::thread thread_;  // last: starts when everything else is there
 };
 
 }  // namespace basalt::maintenance

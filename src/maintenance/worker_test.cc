@@ -45,9 +45,7 @@ class WorkerTest : public testing::Test {
   std::uint64_t entries(const catalog::TableDefinition& table) {
     std::uint64_t count = 0;
     for (const catalog::IndexDefinition& index : table.indexes) {
-      kv::KeyRange range;
-      append_be32(range.lower, index.id);
-      append_be32(range.upper, index.id + 1);
+      const KeyRange range = index_key_range(index.id);
       count += kv::test::count_entries(*database_, kv::kDefaultFamily, range);
     }
     return count;
@@ -104,9 +102,8 @@ TEST_F(WorkerTest, AnIndexThatIsInUseIsPassedOverUntilItIsNot) {
   const catalog::TablePointer other = create_filled("test/other");
   std::atomic<bool> is_used = true;
   using Indexes = std::vector<catalog::IndexId>;
-  Worker worker(*database_, *catalog_, nullptr, [&] {
-    return is_used ? Indexes{used->indexes.front().id} : Indexes();
-  });
+  Worker worker(*database_, *catalog_, nullptr,
+                [&] { return is_used ? Indexes{used->indexes.front().id} : Indexes(); });
   worker.start_reclaiming();
   must(catalog_->drop("test/used"));
   must(catalog_->drop("test/other"));
@@ -159,7 +156,7 @@ TEST_F(WorkerTest, StoppingDoesNotWaitForTheNextRound) {
     const auto start = std::chrono::steady_clock::now();
     {
       Worker worker(*database_, *catalog_);
-      worker.set_sync_log(true);
+      worker.set_sync_wal(true);
       worker.wake();
     }
     if (std::chrono::steady_clock::now() - start < 500ms) ++quick;

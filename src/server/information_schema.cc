@@ -6,6 +6,7 @@
 
 #include "server/convert/error_mapping.h"
 #include "server/plugin.h"
+#include "server/settings.h"
 #include "server/mariadb.h"
 
 namespace basalt::server {
@@ -48,7 +49,9 @@ bool keep_engine(THD* thd) {
 int fill_settings(THD* thd, TABLE_LIST* tables, COND*) noexcept {
   if (!keep_engine(thd)) return 0;
   TABLE* table = tables->table;
-  for (const kv::Setting& setting : the_engine().database().settings()) {
+  const kv::Database& database = the_engine().database();
+  for (const Setting& setting :
+       explain(database.machine(), database.given_options(), database.current_options())) {
     restore_record(table, s->default_values);
     store(table->field[0], setting.name);
     table->field[1]->store(static_cast<longlong>(setting.value), true);

@@ -20,15 +20,9 @@ namespace {
 void write_to_error_log(LogLevel level, std::string_view message) {
   const auto length = static_cast<int>(message.size());
   switch (level) {
-    case LogLevel::kInfo:
-      sql_print_information("RocksDB: %.*s", length, message.data());
-      return;
-    case LogLevel::kWarning:
-      sql_print_warning("RocksDB: %.*s", length, message.data());
-      return;
-    case LogLevel::kError:
-      sql_print_error("RocksDB: %.*s", length, message.data());
-      return;
+    case LogLevel::kInfo: sql_print_information("RocksDB: %.*s", length, message.data()); return;
+    case LogLevel::kWarning: sql_print_warning("RocksDB: %.*s", length, message.data()); return;
+    case LogLevel::kError: sql_print_error("RocksDB: %.*s", length, message.data()); return;
   }
 }
 
@@ -52,8 +46,9 @@ void log_binlog_position() {
 void warn_of_undecided() {
   const std::size_t count = the_engine().transactions().prepared_names().size();
   if (!mysqld_server_started || count == 0) return;
-  log_message(LogLevel::kWarning, std::to_string(count) + " prepared transactions hold their locks "
-              "until the server is restarted with this plugin");
+  log_message(LogLevel::kWarning, std::to_string(count) +
+                                      " prepared transactions hold their locks "
+                                      "until the server is restarted with this plugin");
 }
 
 int init(void* argument) noexcept {
@@ -73,7 +68,7 @@ int init(void* argument) noexcept {
   }
   plugin->engine = std::move(engine.value());
   g_plugin = plugin.release();
-  the_engine().worker().set_sync_log(!commits_are_synced());
+  the_engine().worker().set_sync_wal(!commits_are_synced());
   log_binlog_position();
   handlerton* hton = g_plugin->hton;
   hton->flags = HTON_SUPPORTS_EXTENDED_KEYS | HTON_TRUNCATE_REQUIRES_EXCLUSIVE_USE |
@@ -110,51 +105,49 @@ using basalt::server::storage_engine;
 
 // The declaration macros set no visibility.
 #pragma GCC visibility push(default)
-maria_declare_plugin(rocksdb)
-{
-  MYSQL_STORAGE_ENGINE_PLUGIN,
-  &storage_engine,
-  "ROCKSDB",
-  "The Basalt developers",
-  "Basalt: an LSM storage engine on RocksDB",
-  PLUGIN_LICENSE_GPL,
-  init,
-  deinit,
-  0x0001,
-  g_status_variables,
-  g_system_variables,
-  "0.1",
-  MariaDB_PLUGIN_MATURITY_GAMMA,
+maria_declare_plugin(rocksdb){
+    MYSQL_STORAGE_ENGINE_PLUGIN,
+    &storage_engine,
+    "ROCKSDB",
+    "The Basalt developers",
+    "Basalt: an LSM storage engine on RocksDB",
+    PLUGIN_LICENSE_GPL,
+    init,
+    deinit,
+    0x0001,
+    g_status_variables,
+    g_system_variables,
+    "0.1",
+    MariaDB_PLUGIN_MATURITY_GAMMA,
 },
-{
-  MYSQL_INFORMATION_SCHEMA_PLUGIN,
-  &schema_table,
-  "ROCKSDB_SETTINGS",
-  "The Basalt developers",
-  "What the engine's settings have come to, and why",
-  PLUGIN_LICENSE_GPL,
-  init_settings_table,
-  nullptr,
-  0x0001,
-  nullptr,
-  nullptr,
-  "0.1",
-  MariaDB_PLUGIN_MATURITY_GAMMA,
-},
-{
-  MYSQL_INFORMATION_SCHEMA_PLUGIN,
-  &schema_table,
-  "ROCKSDB_INDEX_SPACE",
-  "The Basalt developers",
-  "Which indexes have entries, and whose they are",
-  PLUGIN_LICENSE_GPL,
-  init_index_space_table,
-  nullptr,
-  0x0001,
-  nullptr,
-  nullptr,
-  "0.1",
-  MariaDB_PLUGIN_MATURITY_GAMMA,
-}
-maria_declare_plugin_end;
+    {
+        MYSQL_INFORMATION_SCHEMA_PLUGIN,
+        &schema_table,
+        "ROCKSDB_SETTINGS",
+        "The Basalt developers",
+        "What the engine's settings have come to, and why",
+        PLUGIN_LICENSE_GPL,
+        init_settings_table,
+        nullptr,
+        0x0001,
+        nullptr,
+        nullptr,
+        "0.1",
+        MariaDB_PLUGIN_MATURITY_GAMMA,
+    },
+    {
+        MYSQL_INFORMATION_SCHEMA_PLUGIN,
+        &schema_table,
+        "ROCKSDB_INDEX_SPACE",
+        "The Basalt developers",
+        "Which indexes have entries, and whose they are",
+        PLUGIN_LICENSE_GPL,
+        init_index_space_table,
+        nullptr,
+        0x0001,
+        nullptr,
+        nullptr,
+        "0.1",
+        MariaDB_PLUGIN_MATURITY_GAMMA,
+    } maria_declare_plugin_end;
 #pragma GCC visibility pop

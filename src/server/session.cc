@@ -124,7 +124,7 @@ Status Session::commit_copy() {
   BASALT_TRY(std::move(status));
   // For all portions at once.
   if (commit_durability() == kv::Durability::kBuffered) return Status::ok();
-  return the_engine().database().sync_log();
+  return the_engine().database().sync_wal();
 }
 
 bool Session::ends_transaction(bool all) const {

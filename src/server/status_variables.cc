@@ -32,14 +32,13 @@ int show_newest_id(THD*, st_mysql_show_var* variable, void* buffer, system_statu
 template <std::uint64_t (lock::LockManager::*counter)() const>
 int show_lock_counter(THD*, st_mysql_show_var* variable, void* buffer, system_status_var*,
                       enum_var_type) {
-  return show_number(variable, buffer,
-                     g_plugin == nullptr ? 0 : (the_engine().locks().*counter)());
+  return show_number(variable, buffer, g_plugin == nullptr ? 0 : (the_engine().locks().*counter)());
 }
 
 int show_log_syncs(THD*, st_mysql_show_var* variable, void* buffer, system_status_var*,
                    enum_var_type) {
   return show_number(variable, buffer,
-                     g_plugin == nullptr ? 0 : the_engine().database().log_sync_count());
+                     g_plugin == nullptr ? 0 : the_engine().database().wal_sync_count());
 }
 
 std::optional<txn::BinlogPosition> newest_position() {
@@ -59,11 +58,10 @@ int show_binlog_position(THD*, st_mysql_show_var* variable, void* buffer, system
   return show_number(variable, buffer, position ? position->offset : 0);
 }
 
-int show_state(THD*, st_mysql_show_var* variable, void* buffer, system_status_var*,
-               enum_var_type) {
-  return show_text(variable, buffer, g_plugin == nullptr
-                                         ? std::string_view()
-                                         : name_of(the_engine().database().health().access()));
+int show_state(THD*, st_mysql_show_var* variable, void* buffer, system_status_var*, enum_var_type) {
+  return show_text(variable, buffer,
+                   g_plugin == nullptr ? std::string_view()
+                                       : name_of(the_engine().database().health().access()));
 }
 
 int show_state_cause(THD*, st_mysql_show_var* variable, void* buffer, system_status_var*,
@@ -86,14 +84,11 @@ int show_decided(THD*, st_mysql_show_var* variable, void* buffer, system_status_
 
 }  // namespace
 
-std::string_view name_of(kv::Access access) {
+std::string_view name_of(wal::Access access) {
   switch (access) {
-    case kv::Access::kWritable:
-      return "writable";
-    case kv::Access::kLowSpace:
-      return "low on space";
-    case kv::Access::kReadOnly:
-      return "read-only";
+    case wal::Access::kWritable: return "writable";
+    case wal::Access::kLowSpace: return "low on space";
+    case wal::Access::kReadOnly: return "read-only";
   }
   return "";
 }

@@ -40,7 +40,7 @@ TYPELIB g_direct_io_values = {3, "", g_direct_io_names, nullptr};
 
 void update_flush_log(THD*, st_mysql_sys_var*, void* target, const void* value) {
   *static_cast<unsigned long*>(target) = *static_cast<const unsigned long*>(value);
-  if (g_plugin != nullptr) the_engine().worker().set_sync_log(!commits_are_synced());
+  if (g_plugin != nullptr) the_engine().worker().set_sync_wal(!commits_are_synced());
 }
 
 void update_deadlock_detect(THD*, st_mysql_sys_var*, void* target, const void* value) {
@@ -66,17 +66,19 @@ Status check_checkpoint_target(const std::string& target) {
   // set, which may be relative.
   if (directory == resolved(fs::absolute(g_datadir) / kBackupCheckpoint)) return Status::ok();
   if (!fs::path(target).is_absolute()) {
-    return refused("is not an absolute path; give the copy a directory outside of the data "
-                   "directory");
+    return refused(
+        "is not an absolute path; give the copy a directory outside of the data "
+        "directory");
   }
-  for (const char* const occupied : {static_cast<const char*>(mysql_real_data_home),
-                                     static_cast<const char*>(g_datadir)}) {
+  for (const char* const occupied :
+       {static_cast<const char*>(mysql_real_data_home), static_cast<const char*>(g_datadir)}) {
     const fs::path outer = resolved(fs::absolute(occupied));
-    const auto [end, at] = std::mismatch(outer.begin(), outer.end(), directory.begin(),
-                                         directory.end());
+    const auto [end, at] =
+        std::mismatch(outer.begin(), outer.end(), directory.begin(), directory.end());
     if (end != outer.end()) continue;
-    return refused("is in the data directory, where it would be taken for a database; choose a "
-                   "directory elsewhere on the same device");
+    return refused(
+        "is in the data directory, where it would be taken for a database; choose a "
+        "directory elsewhere on the same device");
   }
   return Status::ok();
 }
@@ -120,8 +122,7 @@ bool read_command(st_mysql_value* value, void* save, bool& is_wanted) {
   if (text == nullptr) return false;
   const std::string_view word(text, static_cast<std::size_t>(length));
   const auto is_word = [word](std::string_view other) {
-    return word.size() == other.size() &&
-           strncasecmp(word.data(), other.data(), other.size()) == 0;
+    return word.size() == other.size() && strncasecmp(word.data(), other.data(), other.size()) == 0;
   };
   is_wanted = is_word("ON") || is_word("1");
   return is_wanted || is_word("OFF") || is_word("0");
@@ -167,9 +168,8 @@ void update_reserved_disk_space(THD*, st_mysql_sys_var*, void* target, const voi
   *static_cast<unsigned long long*>(target) = *static_cast<const unsigned long long*>(value);
   if (g_plugin == nullptr) return;
   kv::Database& database = the_engine().database();
-  database.health().set_reserved_bytes(g_reserved_disk_space != 0
-                                           ? g_reserved_disk_space
-                                           : database.options().reserved_disk_bytes);
+  database.health().set_reserved_bytes(
+      g_reserved_disk_space != 0 ? g_reserved_disk_space : database.options().reserved_disk_bytes);
 }
 
 // The work is done by the check function; the variable keeps its value.
@@ -178,8 +178,8 @@ void keep_value(THD*, st_mysql_sys_var*, void*, const void*) {}
 }  // namespace
 
 MYSQL_SYSVAR_STR(datadir, g_datadir, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
-                 "Directory of the engine's files, absolute or below the data directory",
-                 nullptr, nullptr, "./#rocksdb");
+                 "Directory of the engine's files, absolute or below the data directory", nullptr,
+                 nullptr, "./#rocksdb");
 MYSQL_SYSVAR_ULONGLONG(block_cache_size, g_block_cache_size,
                        PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
                        "Memory for cached blocks, compressed ones and others, in bytes. 0: most of "
@@ -191,8 +191,8 @@ MYSQL_SYSVAR_ENUM(direct_io, g_direct_io, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READO
                   nullptr, nullptr, 0, &g_direct_io_values);
 MYSQL_SYSVAR_ULONGLONG(write_buffer_size, g_write_buffer_size,
                        PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
-                       "Size of one memtable, in bytes. 0: chosen by the machine's memory",
-                       nullptr, nullptr, 0, 0, ULONGLONG_MAX, 1024);
+                       "Size of one memtable, in bytes. 0: chosen by the machine's memory", nullptr,
+                       nullptr, 0, 0, ULONGLONG_MAX, 1024);
 MYSQL_SYSVAR_ULONGLONG(max_total_wal_size, g_max_total_wal_size,
                        PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
                        "Memtables are flushed so that the write-ahead log stays below this many "
@@ -210,8 +210,8 @@ MYSQL_SYSVAR_ULONG(flush_log_at_trx_commit, g_flush_log_at_trx_commit, PLUGIN_VA
                    "second, a crash of the machine loses up to that",
                    nullptr, update_flush_log, kFlushAtCommit, 0, 2, 0);
 MYSQL_THDVAR_ULONG(lock_wait_timeout, PLUGIN_VAR_RQCMDARG,
-                   "Seconds that a statement waits for a row lock. 0: not at all", nullptr,
-                   nullptr, 50, 0, 1024UL * 1024 * 1024, 0);
+                   "Seconds that a statement waits for a row lock. 0: not at all", nullptr, nullptr,
+                   50, 0, 1024UL * 1024 * 1024, 0);
 MYSQL_SYSVAR_BOOL(rollback_on_timeout, g_rollback_on_timeout, PLUGIN_VAR_OPCMDARG,
                   "A lock that is not granted in time rolls back the transaction. Off: only the "
                   "statement",
@@ -230,8 +230,7 @@ MYSQL_THDVAR_ULONGLONG(write_batch_max_bytes, PLUGIN_VAR_RQCMDARG,
                        "its locks and what its commit will need, may change no further rows. 0: "
                        "half of the memory of the machine or control group, 128 MiB to 8 GiB",
                        nullptr, nullptr, 0, 0, ULONGLONG_MAX, 1);
-MYSQL_SYSVAR_STR(create_checkpoint, g_create_checkpoint,
-                 PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_MEMALLOC,
+MYSQL_SYSVAR_STR(create_checkpoint, g_create_checkpoint, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_MEMALLOC,
                  "Setting this to a directory that does not exist makes a consistent copy of the "
                  "engine's files there, as hard links",
                  check_create_checkpoint, keep_value, "");
@@ -246,8 +245,7 @@ MYSQL_SYSVAR_BOOL(resume, g_resume, PLUGIN_VAR_NOCMDOPT,
 MYSQL_SYSVAR_BOOL(force_flush_memtable_now, g_force_flush_memtable_now, PLUGIN_VAR_RQCMDARG,
                   "Setting this to ON writes all memtables to files, and returns when that is done",
                   check_flush, keep_value, 0);
-MYSQL_SYSVAR_BOOL(accept_log_damage, g_accept_log_damage,
-                  PLUGIN_VAR_OPCMDARG | PLUGIN_VAR_READONLY,
+MYSQL_SYSVAR_BOOL(accept_log_damage, g_accept_log_damage, PLUGIN_VAR_OPCMDARG | PLUGIN_VAR_READONLY,
                   "Start although the write-ahead log is damaged before its end, without what was "
                   "committed from there on",
                   nullptr, nullptr, 0);
@@ -290,7 +288,7 @@ engine::EngineOptions options_from_variables() {
   options.database.batch_bytes_max = THDVAR(nullptr, write_batch_max_bytes);
   options.database.background_jobs = g_max_background_jobs;
   options.database.reserved_disk_bytes = g_reserved_disk_space;
-  options.database.accept_log_damage = g_accept_log_damage;
+  options.database.accept_wal_damage = g_accept_log_damage;
   options.locks.deadlock_detect = g_deadlock_detect;
   return options;
 }

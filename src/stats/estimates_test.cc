@@ -40,13 +40,24 @@ struct Distribution {
 std::uint32_t mixed(std::uint32_t id) { return id * 2654435761u; }
 
 const Distribution kDistributions[] = {
-    {"few_values", [](std::uint32_t id) { return Row{id % 100, id % 7}; }},
-    {"many_values", [](std::uint32_t id) { return Row{mixed(id) % 5000, id / 3}; }},
-    {"one_value_is_half", [](std::uint32_t id) {
+    {"few_values",
+     [](std::uint32_t id) {
+       return Row{id % 100, id % 7};
+     }},
+    {"many_values",
+     [](std::uint32_t id) {
+       return Row{mixed(id) % 5000, id / 3};
+     }},
+    {"one_value_is_half",
+     [](std::uint32_t id) {
        return Row{id % 2 == 0 ? 0 : 1 + mixed(id) % 1000, id % 2 == 0 ? 7 : id};
      }},
-    {"one_value_is_all", [](std::uint32_t) { return Row{5, 5}; }},
-    {"groups_of_many_sizes", [](std::uint32_t id) {
+    {"one_value_is_all",
+     [](std::uint32_t) {
+       return Row{5, 5};
+     }},
+    {"groups_of_many_sizes",
+     [](std::uint32_t id) {
        return Row{static_cast<std::uint32_t>(__builtin_ctz(mixed(id) >> 4 | 1u << 20)) * 100 +
                       (id % 50 == 0 ? id : 0),
                   id % 1000};
@@ -71,15 +82,15 @@ class EstimatesTest : public testing::TestWithParam<Distribution> {
   EstimatesTest() {
     must(catalog_.load());
     table_ = must(catalog_.create(definition()));
-    database_->set_key_parts(&key_layouts_);
+    database_->set_key_structures(&key_layouts_);
     open();
   }
-  ~EstimatesTest() override { database_->set_key_parts(nullptr); }
+  ~EstimatesTest() override { database_->set_key_structures(nullptr); }
 
   void open() {
-    statistics_ = std::make_unique<TableStatistics>(*database_, catalog_, &key_layouts_, table_,
-                                                    [] { return now_us; },
-                                                    [] { return std::int64_t{0}; });
+    statistics_ = std::make_unique<TableStatistics>(
+        *database_, catalog_, &key_layouts_, table_, [] { return now_us; },
+        [] { return std::int64_t{0}; });
   }
   std::string key(std::size_t index, std::uint32_t id, const Row& row) const {
     std::string key;
@@ -124,9 +135,7 @@ class EstimatesTest : public testing::TestWithParam<Distribution> {
   }
   void compact() {
     for (std::size_t i = 0; i < 3; ++i) {
-      kv::KeyRange range;
-      append_be32(range.lower, table_->indexes[i].id);
-      append_be32(range.upper, table_->indexes[i].id + 1);
+      const KeyRange range = index_key_range(table_->indexes[i].id);
       must(database_->compact(kv::kDefaultFamily, range));
     }
     now_us += 1'100'000;

@@ -7,7 +7,7 @@
 namespace basalt::stats {
 namespace {
 
-class SplitterParts final : public kv::KeyParts {
+class SplitterParts final : public index_stats::KeyStructure {
  public:
   SplitterParts(codec::KeySplitter splitter, bool is_primary)
       : splitter_(std::move(splitter)), is_primary_(is_primary) {}
@@ -47,8 +47,7 @@ codec::IndexLayout index_layout(const catalog::IndexDefinition& definition) {
   index.index_id = definition.id;
   index.unique = definition.unique;
   for (const catalog::KeyPartDefinition& part : definition.parts) {
-    index.parts.push_back(
-        {part.column, part.prefix_length, part.descending, part.tuple_length});
+    index.parts.push_back({part.column, part.prefix_length, part.descending, part.tuple_length});
   }
   return index;
 }
@@ -69,7 +68,7 @@ bool uses_column(const catalog::IndexDefinition& index, std::size_t column) {
 
 }  // namespace
 
-std::shared_ptr<const kv::KeyParts> KeyLayouts::find(std::uint32_t index_id) {
+std::shared_ptr<const index_stats::KeyStructure> KeyLayouts::find(std::uint32_t index_id) {
   const catalog::TablePointer table = catalog_.find_by_index(index_id);
   if (table == nullptr) return nullptr;
   const std::size_t position = position_of(index_id, *table);
@@ -91,8 +90,7 @@ std::shared_ptr<const kv::KeyParts> KeyLayouts::find(std::uint32_t index_id) {
     layout.columns.push_back(column_layout(column, collation));
   }
   if (position == 0) {
-    return std::make_shared<SplitterParts>(codec::KeySplitter(layout, index_layout(primary)),
-                                           true);
+    return std::make_shared<SplitterParts>(codec::KeySplitter(layout, index_layout(primary)), true);
   }
   return std::make_shared<SplitterParts>(
       codec::KeySplitter(layout, index_layout(index), index_layout(primary)), false);

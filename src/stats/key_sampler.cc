@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "block_cache/block_sizes.h"
 
 namespace basalt::stats {
 namespace {
@@ -15,7 +16,7 @@ constexpr double kLeastEntries = 32;
 constexpr std::size_t kLiveParts = 48;
 constexpr std::uint64_t kLiveEntries = 16;
 constexpr std::size_t kSizeParts = 4;
-constexpr std::size_t kSizeBytes = kv::kBlockBytes;
+constexpr std::size_t kSizeBytes = block_cache::kBlockBytes;
 
 kv::ReadView make_view() {
   kv::ReadView view;
@@ -38,7 +39,7 @@ std::string key_between(std::string_view first, std::string_view last) {
 
 }  // namespace
 
-KeySampler::KeySampler(kv::Database& database, kv::FamilyId family, const kv::KeyRange& range,
+KeySampler::KeySampler(kv::Database& database, kv::FamilyId family, const KeyRange& range,
                        Estimate estimate)
     : estimate_(std::move(estimate)),
       range_(range),
@@ -113,7 +114,7 @@ std::vector<KeySampler::Part> KeySampler::divide(std::size_t parts_max, const Is
   return parts;
 }
 
-double sample_live_share(kv::Database& database, kv::FamilyId family, const kv::KeyRange& range,
+double sample_live_share(kv::Database& database, kv::FamilyId family, const KeyRange& range,
                          const KeySampler::Estimate& estimate) {
   KeySampler sampler(database, family, range, estimate);
   const std::vector<KeySampler::Part> parts =
@@ -128,10 +129,9 @@ double sample_live_share(kv::Database& database, kv::FamilyId family, const kv::
       ++seen;
       has_entry = sampler.next();
     }
-    const double passed =
-        has_entry && sampler.entry().key() < part.end
-            ? sampler.estimate(part.begin, sampler.entry().key())
-            : part.entries;
+    const double passed = has_entry && sampler.entry().key() < part.end
+                              ? sampler.estimate(part.begin, sampler.entry().key())
+                              : part.entries;
     all += part.entries;
     // Also where a run of removed entries begins the part.
     live += part.entries * std::min(static_cast<double>(seen) / std::max(passed, 1.0), 1.0);
@@ -139,13 +139,13 @@ double sample_live_share(kv::Database& database, kv::FamilyId family, const kv::
   return all > 0 ? live / all : 1;
 }
 
-kv::EntrySizes::Average sample_entry_size(kv::Database& database, kv::FamilyId family,
-                                          const kv::KeyRange& range,
-                                          const KeySampler::Estimate& estimate) {
+block_cache::EntrySizes::Average sample_entry_size(kv::Database& database, kv::FamilyId family,
+                                                   const KeyRange& range,
+                                                   const KeySampler::Estimate& estimate) {
   KeySampler sampler(database, family, range, estimate);
   const std::vector<KeySampler::Part> parts =
       sampler.divide(kSizeParts, [](std::string_view, std::string_view) { return true; });
-  kv::EntrySizes sizes;
+  block_cache::EntrySizes sizes;
   for (const KeySampler::Part& part : parts) {
     std::size_t bytes = 0;
     bool has_entry = sampler.seek(part.first);

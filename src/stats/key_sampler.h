@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kv/compressibility.h"
+#include "block_cache/compressibility.h"
 #include "kv/database.h"
 
 namespace basalt::stats {
@@ -24,7 +24,7 @@ class KeySampler {
  public:
   // How many entries are in a range, those that are removed or overwritten included. Asked twice
   // per part.
-  using Estimate = std::function<double(const kv::KeyRange&)>;
+  using Estimate = std::function<double(const KeyRange&)>;
 
   // A part of the range. Each begins where the one before it ends; removed entries may lie before
   // its first one and behind its last.
@@ -33,13 +33,12 @@ class KeySampler {
     std::string end;
     std::string first;
     std::string last;
-    double entries = 0;  // as estimated, from begin to end
-    double inner = 0;    // from first to last
+    double entries = 0;     // as estimated, from begin to end
+    double inner = 0;       // from first to last
     bool is_whole = false;  // not to be divided any further
   };
 
-  KeySampler(kv::Database& database, kv::FamilyId family, const kv::KeyRange& range,
-             Estimate estimate);
+  KeySampler(kv::Database& database, kv::FamilyId family, const KeyRange& range, Estimate estimate);
 
   // Whether a part that begins and ends with these keys is to be divided further.
   using IsMixed = std::function<bool(std::string_view first, std::string_view last)>;
@@ -65,19 +64,19 @@ class KeySampler {
   bool cut(Part& part, Part& right);
 
   const Estimate estimate_;
-  const kv::KeyRange range_;
+  const KeyRange range_;
   kv::Iterator iterator_;
   unsigned times_given_up_ = 0;
 };
 
 // The part of the entries in a range, as `estimate` counts them, that exist: the others are older
 // versions, removed, or remove one. Judged by some of them, all over the range; 1 if it is empty.
-double sample_live_share(kv::Database& database, kv::FamilyId family, const kv::KeyRange& range,
+double sample_live_share(kv::Database& database, kv::FamilyId family, const KeyRange& range,
                          const KeySampler::Estimate& estimate);
 
 // What some entries of a range are like.
-kv::EntrySizes::Average sample_entry_size(kv::Database& database, kv::FamilyId family,
-                                          const kv::KeyRange& range,
-                                          const KeySampler::Estimate& estimate);
+block_cache::EntrySizes::Average sample_entry_size(kv::Database& database, kv::FamilyId family,
+                                                   const KeyRange& range,
+                                                   const KeySampler::Estimate& estimate);
 
 }  // namespace basalt::stats

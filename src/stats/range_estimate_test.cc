@@ -40,9 +40,12 @@ std::uint32_t skewed(std::uint32_t, std::mt19937& random) {
 }
 
 const Shape kShapes[] = {
-    {"sequential_narrow", 4, false, one_per_row}, {"sequential_wide", 400, false, one_per_row},
-    {"groups_narrow", 0, false, evenly},          {"groups_descending", 20, true, evenly},
-    {"sparse", 60, false, sparsely},              {"skewed_narrow", 0, false, skewed},
+    {"sequential_narrow", 4, false, one_per_row},
+    {"sequential_wide", 400, false, one_per_row},
+    {"groups_narrow", 0, false, evenly},
+    {"groups_descending", 20, true, evenly},
+    {"sparse", 60, false, sparsely},
+    {"skewed_narrow", 0, false, skewed},
     {"skewed_descending_wide", 200, true, skewed},
 };
 
@@ -69,7 +72,7 @@ class RangeEstimateTest : public testing::TestWithParam<Shape> {
     definition.indexes = {
         {"PRIMARY", 0, 0, true, {{0, 0, GetParam().descending, 4}, {1, 0, false, 4}}}};
     table_ = must(catalog_->create(definition));
-    database_->set_key_parts(key_layouts_.get());
+    database_->set_key_structures(key_layouts_.get());
     std::mt19937 random(7);
     for (std::uint32_t i = 0; i < kRows; ++i) {
       const std::uint32_t group = GetParam().group(i, random);
@@ -79,7 +82,7 @@ class RangeEstimateTest : public testing::TestWithParam<Shape> {
     std::sort(sorted_.begin(), sorted_.end());
   }
   ~RangeEstimateTest() override {
-    if (database_ != nullptr) database_->set_key_parts(nullptr);
+    if (database_ != nullptr) database_->set_key_structures(nullptr);
   }
 
   std::string key(std::uint32_t group, std::uint32_t id) const {
@@ -90,8 +93,8 @@ class RangeEstimateTest : public testing::TestWithParam<Shape> {
     return key;
   }
   void open() {
-    statistics_ = std::make_unique<TableStatistics>(*database_, *catalog_, key_layouts_.get(),
-                                                    table_);
+    statistics_ =
+        std::make_unique<TableStatistics>(*database_, *catalog_, key_layouts_.get(), table_);
   }
   // Puts the rows of keys_[from..to) that `chosen` picks, and tells how many there are.
   template <typename Chosen>
@@ -125,9 +128,7 @@ class RangeEstimateTest : public testing::TestWithParam<Shape> {
     std::sort(sorted_.begin(), sorted_.end());
   }
   void compact() {
-    kv::KeyRange range;
-    append_be32(range.lower, table_->indexes[0].id);
-    append_be32(range.upper, table_->indexes[0].id + 1);
+    const KeyRange range = index_key_range(table_->indexes[0].id);
     must(database_->compact(kv::kDefaultFamily, range));
     has_removed_ = false;
   }
@@ -174,7 +175,7 @@ class RangeEstimateTest : public testing::TestWithParam<Shape> {
   std::unique_ptr<TableStatistics> statistics_;
   std::vector<std::string> keys_;    // by id
   std::vector<std::string> sorted_;  // of the rows that exist
-  bool has_removed_ = false;  // and not yet compacted
+  bool has_removed_ = false;         // and not yet compacted
 };
 
 TEST_P(RangeEstimateTest, DataInMemtablesAlone) {
@@ -258,19 +259,19 @@ TEST_P(RangeEstimateTest, RowsAreKnownAfterACrash) {
   kv::test::TestDirectory crashed;
   kv::test::copy_crash_image(directory_ / "db", crashed / "db");
   statistics_.reset();
-  database_->set_key_parts(nullptr);
+  database_->set_key_structures(nullptr);
   catalog_.reset();
   key_layouts_.reset();
   database_ = kv::test::open_database(crashed / "db");
   catalog_ = std::make_unique<catalog::Catalog>(*database_);
   must(catalog_->load());
   key_layouts_ = std::make_unique<KeyLayouts>(*catalog_, nullptr);
-  database_->set_key_parts(key_layouts_.get());
+  database_->set_key_structures(key_layouts_.get());
   EXPECT_NEAR(row_error(), 1, 0.1);
   EXPECT_EQ(statistics_->rows_per_value(0, 2), 1u);
   expect_good_ranges("after a crash");
   statistics_.reset();
-  database_->set_key_parts(nullptr);
+  database_->set_key_structures(nullptr);
   database_.reset();
 }
 

@@ -6,17 +6,17 @@
 
 #include "base/bytes.h"
 #include "base/test_support.h"
-#include "kv/faulty_file_system.h"
 #include "kv/test_directory.h"
 #include "stats/key_layouts.h"
 #include "stats/table_statistics.h"
+#include "wal/faulty_file_system.h"
 
 namespace basalt::stats {
 namespace {
 
 using basalt::test::must;
-using kv::test::FaultyFileSystem;
-using kv::test::Operation;
+using wal::test::FaultyFileSystem;
+using wal::test::Operation;
 
 constexpr std::uint32_t kRows = 30'000;
 
@@ -30,7 +30,7 @@ class ReadErrorTest : public testing::Test {
     definition.indexes = {{"PRIMARY", 0, 0, true, {{0, 0, false, 4}}}};
     table_ = must(catalog_->create(std::move(definition)));
   }
-  ~ReadErrorTest() override { database_->set_key_parts(nullptr); }
+  ~ReadErrorTest() override { database_->set_key_structures(nullptr); }
 
   // Nothing is in memory then.
   void open() {
@@ -73,9 +73,9 @@ class ReadErrorTest : public testing::Test {
 };
 
 TEST_F(ReadErrorTest, ATableThatCannotBeReadHasTheRowsThatItsFilesTellOf) {
-  database_->set_key_parts(key_layouts_.get());
+  database_->set_key_structures(key_layouts_.get());
   write_rows();
-  database_->set_key_parts(nullptr);
+  database_->set_key_structures(nullptr);
   open();
   EXPECT_GT(rows_while_unreadable(), kRows / 2);
 }

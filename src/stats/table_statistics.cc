@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/bytes.h"
+#include "block_cache/block_sizes.h"
 #include "stats/value_sample.h"
 
 namespace basalt::stats {
@@ -79,11 +80,11 @@ std::string_view without_id(std::string_view key) {
 }  // namespace
 
 TableStatistics::TableStatistics(kv::Database& database, catalog::Catalog& catalog,
-                                 kv::KeyPartsSource* key_parts, catalog::TablePointer table,
-                                 Clock clock, Clock cost_clock)
+                                 index_stats::KeyStructureSource* key_parts,
+                                 catalog::TablePointer table, Clock clock, Clock cost_clock)
     : database_(database),
       catalog_(catalog),
-      key_parts_(key_parts),
+      key_structures_(key_parts),
       table_(std::move(table)),
       clock_(clock),
       cost_clock_(cost_clock),
@@ -91,7 +92,7 @@ TableStatistics::TableStatistics(kv::Database& database, catalog::Catalog& catal
       stored_entry_bytes_(table_->indexes.size()) {
   for (const catalog::IndexDefinition& index : table_->indexes) {
     indexes_.push_back({catalog_.statistics(index.id).value_or(catalog::IndexStatistics()),
-                        std::make_shared<const IndexFigures>(),
+                        std::make_shared<const IndexFileStatistics>(),
                         {}});
   }
   const std::lock_guard guard(refresh_mutex_);
@@ -114,14 +115,12 @@ kv::FamilyId TableStatistics::family_of(std::size_t index_number) const {
   return table_->indexes[index_number].family;
 }
 
-kv::KeyRange TableStatistics::range_of(std::size_t index_number) const {
-  kv::KeyRange range;
-  append_be32(range.lower, table_->indexes[index_number].id);
-  append_be32(range.upper, table_->indexes[index_number].id + 1);
-  return range;
+KeyRange TableStatistics::range_of(std::size_t index_number) const {
+  return index_key_range(table_->indexes[index_number].id);
 }
 
-std::shared_ptr<const IndexFigures> TableStatistics::figures_of(std::size_t index_number) const {
+std::shared_ptr<const IndexFileStatistics> TableStatistics::figures_of(
+    std::size_t index_number) const {
   const std::lock_guard guard(mutex_);
   return indexes_[index_number].figures;
 }
@@ -169,8 +168,8 @@ void TableStatistics::refresh() {
   }
   structure_version_ = version;
   const std::uint64_t row_count_now = row_count();
-  if (files_changed || distance(row_count_now, values_rows_) + updates - values_updates_ >
-                           values_rows_ / 10) {
+  if (files_changed ||
+      distance(row_count_now, values_rows_) + updates - values_updates_ > values_rows_ / 10) {
     values_are_due_ = true;
     values_updates_ = updates;
   }
@@ -188,10 +187,9 @@ void TableStatistics::refresh() {
 
 void TableStatistics::read_files() {
   for (std::size_t i = 0; i < table_->indexes.size(); ++i) {
-    Result<kv::IndexFiles> files =
-        database_.index_files(family_of(i), table_->indexes[i].id);
+    Result<kv::IndexFiles> files = database_.index_files(family_of(i), table_->indexes[i].id);
     if (!files.is_ok()) continue;  // the figures of before are better than none
-    auto figures = std::make_shared<const IndexFigures>(std::move(files.value()));
+    auto figures = std::make_shared<const IndexFileStatistics>(std::move(files.value()));
     const std::lock_guard guard(mutex_);
     indexes_[i].figures = std::move(figures);
   }
@@ -219,16 +217,15 @@ void TableStatistics::refresh_sizes() {
 
 // What files tell of the size of an entry, unless most of the index is in memtables.
 void TableStatistics::refresh_entry_size(std::size_t index_number, std::uint64_t in_memtables) {
-  const std::shared_ptr<const IndexFigures> figures = figures_of(index_number);
-  kv::EntrySizes::Average size;
+  const std::shared_ptr<const IndexFileStatistics> figures = figures_of(index_number);
+  block_cache::EntrySizes::Average size;
   if (figures->is_complete() && figures->entries() >= static_cast<double>(in_memtables)) {
-    const double share = std::min(figures->block_bytes() / kv::kBlockBytes, 1.0);
+    const double share = std::min(figures->block_bytes() / block_cache::kBlockBytes, 1.0);
     size = {figures->entry_bytes(), figures->entry_bytes() * share};
   } else if (values_are_due_) {
-    size = sample_entry_size(database_, family_of(index_number), range_of(index_number),
-                             [&](const kv::KeyRange& range) {
-                               return estimate_versions(index_number, *figures, range);
-                             });
+    size = sample_entry_size(
+        database_, family_of(index_number), range_of(index_number),
+        [&](const KeyRange& range) { return estimate_versions(index_number, *figures, range); });
   }
   if (size.bytes <= 0) return;  // what was known before is better than nothing
   entry_bytes_[index_number].store(size.bytes, std::memory_order_relaxed);
@@ -244,7 +241,7 @@ std::uint64_t TableStatistics::first_row_count(const kv::RangeSize& size) {
     ++count;
   }
   if (count <= kExactRowsMax && iterator.status().is_ok()) return count;
-  const std::shared_ptr<const IndexFigures> figures = figures_of(0);
+  const std::shared_ptr<const IndexFileStatistics> figures = figures_of(0);
   if (!figures->is_complete()) return guess_rows(size);
   const double rows = figures->entries() + static_cast<double>(size.memtable_entries);
   const std::uint64_t analyzed = indexes_[0].analyzed.entries;
@@ -257,7 +254,7 @@ std::uint64_t TableStatistics::first_row_count(const kv::RangeSize& size) {
 
 // The bytes that the rows take, uncompressed, divided by the size of some of them.
 std::uint64_t TableStatistics::guess_rows(const kv::RangeSize& size) {
-  const kv::KeyRange range = range_of(0);
+  const KeyRange range = range_of(0);
   std::uint64_t sampled = 0;
   std::uint64_t sampled_bytes = 0;
   const auto sample = [&](const kv::Iterator& row) {
@@ -275,8 +272,9 @@ std::uint64_t TableStatistics::guess_rows(const kv::RangeSize& size) {
     sample(iterator);
   }
   iterator.status().ignore("the rows that were read are sample enough");
-  const double row_bytes = sampled == 0 ? kRowBytesUnread : static_cast<double>(sampled_bytes) /
-                                                                static_cast<double>(sampled);
+  const double row_bytes = sampled == 0
+                               ? kRowBytesUnread
+                               : static_cast<double>(sampled_bytes) / static_cast<double>(sampled);
   const double stored_bytes =
       static_cast<double>(size.bytes) * database_.expansion(family_of(0), range);
   return size.memtable_entries + static_cast<std::uint64_t>(stored_bytes / row_bytes);
@@ -285,7 +283,7 @@ std::uint64_t TableStatistics::guess_rows(const kv::RangeSize& size) {
 // Statements count exactly, but also what is rolled back later. Files do not know what is in
 // memtables. So the count stands as long as memtables can explain the difference.
 void TableStatistics::adjust_rows(const kv::RangeSize& size) {
-  const std::shared_ptr<const IndexFigures> figures = figures_of(0);
+  const std::shared_ptr<const IndexFileStatistics> figures = figures_of(0);
   if (!figures->is_complete()) return;
   const double error = (figures->is_exact() ? 0 : kFilesError * figures->entries()) +
                        kMemtableError * static_cast<double>(size.memtable_entries);
@@ -328,7 +326,7 @@ bool TableStatistics::fits(const catalog::IndexStatistics& analyzed) const {
 
 std::vector<double> TableStatistics::values_of(std::size_t index_number) {
   catalog::IndexStatistics analyzed;
-  std::shared_ptr<const IndexFigures> figures;
+  std::shared_ptr<const IndexFileStatistics> figures;
   {
     const std::lock_guard guard(mutex_);
     analyzed = indexes_[index_number].analyzed;
@@ -342,8 +340,9 @@ std::vector<double> TableStatistics::values_of(std::size_t index_number) {
     }
     return values;
   }
-  const std::shared_ptr<const kv::KeyParts> parts =
-      key_parts_ == nullptr ? nullptr : key_parts_->find(table_->indexes[index_number].id);
+  const std::shared_ptr<const index_stats::KeyStructure> parts =
+      key_structures_ == nullptr ? nullptr
+                                 : key_structures_->find(table_->indexes[index_number].id);
   if (parts == nullptr) return values;
   const auto rows = static_cast<double>(row_count());
   if (is_told_by_files(index_number, *figures)) {
@@ -354,15 +353,14 @@ std::vector<double> TableStatistics::values_of(std::size_t index_number) {
     }
     if (values.size() == parts->count()) return values;
   }
-  return sample_entries_per_value(database_, family_of(index_number), range_of(index_number),
-                                  *parts, rows, [&](const kv::KeyRange& range) {
-                                    return estimate_versions(index_number, *figures, range);
-                                  });
+  return sample_entries_per_value(
+      database_, family_of(index_number), range_of(index_number), *parts, rows,
+      [&](const KeyRange& range) { return estimate_versions(index_number, *figures, range); });
 }
 
 // Files count the values of all that was put into them.
 bool TableStatistics::is_told_by_files(std::size_t index_number,
-                                       const IndexFigures& figures) const {
+                                       const IndexFileStatistics& figures) const {
   const bool is_overwritten = index_number == 0;
   if (!is_overwritten && figures.dead_share() > kUnknownShare) return false;
   const auto in_memtables = static_cast<double>(
@@ -431,23 +429,24 @@ Result<std::uint64_t> TableStatistics::analyze(std::size_t index_number, std::si
 // What an entry in a memtable means for the number of entries: nothing if all rows were in files
 // already and memtables hold updates; less than nothing if they hold deletions.
 double TableStatistics::memtable_weight(std::size_t index_number,
-                                        const IndexFigures& figures) const {
+                                        const IndexFileStatistics& figures) const {
   const auto entries = static_cast<double>(
       database_.estimate_memtable_entries(family_of(index_number), range_of(index_number)));
   if (entries <= 0 || !figures.is_complete()) return 1;
   return std::clamp((static_cast<double>(row_count()) - figures.entries()) / entries, -1.0, 1.0);
 }
 
-double TableStatistics::estimate_versions(std::size_t index_number, const IndexFigures& figures,
-                                          const kv::KeyRange& range) const {
-  const kv::KeyRange whole = range_of(index_number);
+double TableStatistics::estimate_versions(std::size_t index_number,
+                                          const IndexFileStatistics& figures,
+                                          const KeyRange& range) const {
+  const KeyRange whole = range_of(index_number);
   if (!figures.is_complete()) {
     const kv::RangeSize part = database_.estimate(family_of(index_number), range);
     const kv::RangeSize all = database_.estimate(family_of(index_number), whole);
     const auto all_bytes = static_cast<double>(std::max<std::uint64_t>(all.bytes, 1));
     return static_cast<double>(part.memtable_entries) +
-           static_cast<double>(row_count()) * std::min(static_cast<double>(part.bytes) / all_bytes,
-                                                       1.0);
+           static_cast<double>(row_count()) *
+               std::min(static_cast<double>(part.bytes) / all_bytes, 1.0);
   }
   const bool is_open = range.upper.empty() || range.upper >= whole.upper;
   const double in_files =
@@ -455,28 +454,29 @@ double TableStatistics::estimate_versions(std::size_t index_number, const IndexF
           .entries_between(without_id(range.lower),
                            is_open ? std::string_view() : without_id(range.upper))
           .entries;
-  return in_files + static_cast<double>(
-                        database_.estimate_memtable_entries(family_of(index_number), range));
+  return in_files +
+         static_cast<double>(database_.estimate_memtable_entries(family_of(index_number), range));
 }
 
-double TableStatistics::estimate_in_files(std::size_t index_number, const IndexFigures& figures,
-                                          const kv::KeyRange& range, const Counted& counted) {
-  const kv::KeyRange whole = range_of(index_number);
+double TableStatistics::estimate_in_files(std::size_t index_number,
+                                          const IndexFileStatistics& figures, const KeyRange& range,
+                                          const Counted& counted) {
+  const KeyRange whole = range_of(index_number);
   const bool is_open = range.upper.empty() || range.upper >= whole.upper;
   const std::string_view lower = without_id(range.lower);
   const std::string_view upper = is_open ? std::string_view() : without_id(range.upper);
-  const IndexFigures::Estimate positions = figures.entries_between(lower, upper);
+  const IndexFileStatistics::Estimate positions = figures.entries_between(lower, upper);
   if (positions.most - positions.least <= kPositionsError * positions.entries) {
     return positions.entries;
   }
   // Between two known positions: the share of the bytes, which RocksDB knows to the block.
-  const IndexFigures::Bracket bracket = figures.bracket_of(lower, upper);
+  const IndexFileStatistics::Bracket bracket = figures.bracket_of(lower, upper);
   const std::string id = whole.lower;
-  const kv::KeyRange around{id + bracket.lower,
-                            bracket.upper.empty() ? whole.upper : id + bracket.upper};
+  const KeyRange around{id + bracket.lower,
+                        bracket.upper.empty() ? whole.upper : id + bracket.upper};
   const auto bytes = static_cast<double>(database_.estimate(family_of(index_number), range).bytes);
-  const auto around_bytes = std::max(
-      static_cast<double>(database_.estimate(family_of(index_number), around).bytes), 1.0);
+  const auto around_bytes =
+      std::max(static_cast<double>(database_.estimate(family_of(index_number), around).bytes), 1.0);
   const double entries = figures.entries_between(bracket.lower, bracket.upper).entries;
   const double by_blocks = entries * std::min(bytes / around_bytes, 1.0);
   // Both ends of the range are somewhere in a block of each file.
@@ -491,9 +491,9 @@ double TableStatistics::estimate_in_files(std::size_t index_number, const IndexF
   return std::sqrt(std::max(least, seen) * std::max(most, seen));
 }
 
-double TableStatistics::estimate_entries(std::size_t index_number, const kv::KeyRange& range,
+double TableStatistics::estimate_entries(std::size_t index_number, const KeyRange& range,
                                          const Counted& counted) {
-  const std::shared_ptr<const IndexFigures> figures = figures_of(index_number);
+  const std::shared_ptr<const IndexFileStatistics> figures = figures_of(index_number);
   const kv::RangeSize part = database_.estimate(family_of(index_number), range);
   const auto in_memtables = static_cast<double>(part.memtable_entries);
   if (figures->is_complete()) {
@@ -503,7 +503,7 @@ double TableStatistics::estimate_entries(std::size_t index_number, const kv::Key
     const double weight = memtable_weight(index_number, *figures);
     if (weight < kLiveShare) {
       // Rows that were changed often may be next to others that were not.
-      const auto versions = [&](const kv::KeyRange& part_of_range) {
+      const auto versions = [&](const KeyRange& part_of_range) {
         return estimate_versions(index_number, *figures, part_of_range);
       };
       return versions(range) *
@@ -519,7 +519,7 @@ double TableStatistics::estimate_entries(std::size_t index_number, const kv::Key
 }
 
 Result<TableStatistics::Counted> TableStatistics::count_entries(std::size_t index_number,
-                                                                const kv::KeyRange& range) {
+                                                                const KeyRange& range) {
   Counted counted;
   kv::ReadView view;
   view.skipped_max = kSkippedMax;
@@ -549,7 +549,7 @@ Result<TableStatistics::Counted> TableStatistics::count_entries(std::size_t inde
 // A unique integer has at most as many entries in a range as there are integers, and if most of
 // them exist in the table, that is all there is to know of a small one.
 std::optional<std::uint64_t> TableStatistics::entries_by_values(std::size_t index_number,
-                                                                const kv::KeyRange& range) const {
+                                                                const KeyRange& range) const {
   const std::size_t bytes = integer_bytes(*table_, table_->indexes[index_number]);
   constexpr std::size_t kIdBytes = sizeof(catalog::IndexId);
   if (bytes == 0 || range.upper.compare(0, kIdBytes, range.lower, 0, kIdBytes) != 0) {
@@ -558,7 +558,7 @@ std::optional<std::uint64_t> TableStatistics::entries_by_values(std::size_t inde
   const auto lower = ordinal(without_id(range.lower), bytes);
   const auto upper = ordinal(without_id(range.upper), bytes);
   if (!lower || !upper || *upper <= *lower || *upper - *lower > kValuesMax) return std::nullopt;
-  const std::shared_ptr<const IndexFigures> figures = figures_of(index_number);
+  const std::shared_ptr<const IndexFileStatistics> figures = figures_of(index_number);
   const std::string_view last_key = figures->last_key();
   const auto first = ordinal(figures->first_key(), bytes);
   const auto last = ordinal(last_key, bytes);
@@ -575,7 +575,7 @@ std::optional<std::uint64_t> TableStatistics::entries_by_values(std::size_t inde
 }
 
 Result<std::uint64_t> TableStatistics::entries_in_range(std::size_t index_number,
-                                                        const kv::KeyRange& range) {
+                                                        const KeyRange& range) {
   if (!range.upper.empty() && range.lower >= range.upper) return std::uint64_t{0};
   refresh_if_due();
   if (const auto entries = entries_by_values(index_number, range)) return *entries;

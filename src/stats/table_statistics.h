@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "catalog/catalog.h"
 #include "kv/database.h"
-#include "stats/index_figures.h"
+#include "stats/index_file_statistics.h"
 #include "stats/key_sampler.h"
 
 // What the optimizer is told of a table.
@@ -41,7 +41,7 @@ class TableStatistics {
   // refresh is due; it never goes back, and any thread may call it. `cost_clock` says what one
   // costs, which the next early one waits a multiple of: the processor time of the calling thread.
   TableStatistics(kv::Database& database, catalog::Catalog& catalog,
-                  kv::KeyPartsSource* key_parts, catalog::TablePointer table,
+                  index_stats::KeyStructureSource* key_parts, catalog::TablePointer table,
                   Clock clock = &steady_us, Clock cost_clock = &thread_us);
 
   TableSize size();
@@ -81,7 +81,7 @@ class TableStatistics {
   // Number of entries in [lower, upper) of an index: exact when small, estimated otherwise, and
   // never 0 unless there is none. Small ranges of a unique integer whose values mostly exist are
   // estimated, too, and not read.
-  Result<std::uint64_t> entries_in_range(std::size_t index_number, const kv::KeyRange& range);
+  Result<std::uint64_t> entries_in_range(std::size_t index_number, const KeyRange& range);
 
  private:
   static std::int64_t steady_us();
@@ -89,7 +89,7 @@ class TableStatistics {
 
   struct Index {
     catalog::IndexStatistics analyzed;  // empty where never analyzed
-    std::shared_ptr<const IndexFigures> figures;
+    std::shared_ptr<const IndexFileStatistics> figures;
     std::vector<double> entries_per_value;  // for each number of parts
   };
 
@@ -103,9 +103,9 @@ class TableStatistics {
   };
 
   kv::FamilyId family_of(std::size_t index_number) const;
-  kv::KeyRange range_of(std::size_t index_number) const;
+  KeyRange range_of(std::size_t index_number) const;
   std::uint64_t row_count() const;
-  std::shared_ptr<const IndexFigures> figures_of(std::size_t index_number) const;
+  std::shared_ptr<const IndexFileStatistics> figures_of(std::size_t index_number) const;
   std::uint64_t changes() const;
   void refresh_if_due();
   // All of these require refresh_mutex_.
@@ -118,24 +118,23 @@ class TableStatistics {
   std::uint64_t guess_rows(const kv::RangeSize& size);
   void refresh_values();
   std::vector<double> values_of(std::size_t index_number);
-  bool is_told_by_files(std::size_t index_number, const IndexFigures& figures) const;
+  bool is_told_by_files(std::size_t index_number, const IndexFileStatistics& figures) const;
 
   bool fits(const catalog::IndexStatistics& analyzed) const;
-  double estimate_entries(std::size_t index_number, const kv::KeyRange& range,
-                          const Counted& counted);
+  double estimate_entries(std::size_t index_number, const KeyRange& range, const Counted& counted);
   std::optional<std::uint64_t> entries_by_values(std::size_t index_number,
-                                                 const kv::KeyRange& range) const;
-  Result<Counted> count_entries(std::size_t index_number, const kv::KeyRange& range);
-  double estimate_in_files(std::size_t index_number, const IndexFigures& figures,
-                           const kv::KeyRange& range, const Counted& counted);
+                                                 const KeyRange& range) const;
+  Result<Counted> count_entries(std::size_t index_number, const KeyRange& range);
+  double estimate_in_files(std::size_t index_number, const IndexFileStatistics& figures,
+                           const KeyRange& range, const Counted& counted);
   // Entries in a range, removed and older ones included.
-  double estimate_versions(std::size_t index_number, const IndexFigures& figures,
-                           const kv::KeyRange& range) const;
-  double memtable_weight(std::size_t index_number, const IndexFigures& figures) const;
+  double estimate_versions(std::size_t index_number, const IndexFileStatistics& figures,
+                           const KeyRange& range) const;
+  double memtable_weight(std::size_t index_number, const IndexFileStatistics& figures) const;
 
   kv::Database& database_;
   catalog::Catalog& catalog_;
-  kv::KeyPartsSource* const key_parts_;
+  index_stats::KeyStructureSource* const key_structures_;
   const catalog::TablePointer table_;
   const Clock clock_;
   const Clock cost_clock_;
@@ -161,7 +160,7 @@ class TableStatistics {
   std::uint64_t values_updates_ = 0;     // and of updates
   bool values_are_due_ = true;
   bool rows_known_ = false;
-  mutable std::mutex mutex_;  // held for moments only, also under refresh_mutex_
+  mutable std::mutex mutex_;    // held for moments only, also under refresh_mutex_
   std::vector<Index> indexes_;  // guarded by mutex_; their number does not change
 };
 

@@ -46,9 +46,9 @@ class OneTableTest : public testing::Test {
   explicit OneTableTest(catalog::TableDefinition definition) {
     must(catalog_.load());
     table_ = must(catalog_.create(std::move(definition)));
-    database_->set_key_parts(&key_layouts_);
+    database_->set_key_structures(&key_layouts_);
   }
-  ~OneTableTest() override { database_->set_key_parts(nullptr); }
+  ~OneTableTest() override { database_->set_key_structures(nullptr); }
 
   std::string key(std::size_t index, std::uint32_t first_part) const {
     std::string key;
@@ -307,7 +307,8 @@ TEST_F(TableStatisticsTest, AnAnalysisThatDoesNotFitTheRowsIsNotBelieved) {
   insert(0, 1000);
   insert(0, 1000, 1);
   opened();
-  must(statistics_->analyze(1, 2, [](auto, auto) { return std::size_t{1}; }, never));
+  must(statistics_->analyze(
+      1, 2, [](auto, auto) { return std::size_t{1}; }, never));
   EXPECT_EQ(statistics_->rows_per_value(1, 1), 1000u) << "it counted a single value";
   insert(1000, 2000);
   insert(1000, 2000, 1);

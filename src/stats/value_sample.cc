@@ -22,7 +22,7 @@ constexpr std::size_t kJumps = 6;
 // How many values of each number of leading parts begin behind the first of some entries in order.
 class Changes {
  public:
-  explicit Changes(const kv::KeyParts& parts)
+  explicit Changes(const index_stats::KeyStructure& parts)
       : parts_(parts), ends_(parts.count()), counts_(parts.count()) {}
 
   // How many parts two keys share.
@@ -46,14 +46,14 @@ class Changes {
   const std::vector<double>& counts() const { return counts_; }
 
  private:
-  const kv::KeyParts& parts_;
+  const index_stats::KeyStructure& parts_;
   std::vector<std::uint32_t> ends_;
   std::vector<double> counts_;
 };
 
 // Entries per value of an index that is read as a whole; nothing if it has more than kEntriesAll.
 std::optional<std::vector<double>> count_all(KeySampler& sampler, std::string_view first,
-                                             const kv::KeyParts& parts) {
+                                             const index_stats::KeyStructure& parts) {
   Changes changes(parts);
   double entries = 0;
   std::string previous;
@@ -76,8 +76,8 @@ std::optional<std::vector<double>> count_all(KeySampler& sampler, std::string_vi
 class PartOfIndex {
  public:
   // `live` is the share of the estimated entries that exist.
-  PartOfIndex(KeySampler& sampler, const KeySampler::Part& part, const kv::KeyParts& parts,
-              double live)
+  PartOfIndex(KeySampler& sampler, const KeySampler::Part& part,
+              const index_stats::KeyStructure& parts, double live)
       : sampler_(sampler), part_(part), parts_(parts), entries_(part.inner * live) {}
 
   std::vector<double> count_values() {
@@ -134,7 +134,7 @@ class PartOfIndex {
 
   KeySampler& sampler_;
   const KeySampler::Part& part_;
-  const kv::KeyParts& parts_;
+  const index_stats::KeyStructure& parts_;
   const double entries_;
 };
 
@@ -148,8 +148,8 @@ std::string end_of_prefix(std::string_view prefix) {
 }
 
 std::vector<double> sample_entries_per_value(kv::Database& database, kv::FamilyId family,
-                                             const kv::KeyRange& index_range,
-                                             const kv::KeyParts& parts, double entries,
+                                             const KeyRange& index_range,
+                                             const index_stats::KeyStructure& parts, double entries,
                                              const KeySampler::Estimate& estimate) {
   KeySampler sampler(database, family, index_range, estimate);
   if (entries <= kEntriesAll) {
@@ -169,8 +169,7 @@ std::vector<double> sample_entries_per_value(kv::Database& database, kv::FamilyI
   const double live = entries > 0 ? entries / estimated : 1;
   std::vector<double> values(count, 1);
   for (std::size_t i = 0; i < pieces.size(); ++i) {
-    const std::vector<double> within =
-        PartOfIndex(sampler, pieces[i], parts, live).count_values();
+    const std::vector<double> within = PartOfIndex(sampler, pieces[i], parts, live).count_values();
     for (std::size_t part = 0; part < count; ++part) values[part] += within[part];
     if (i == 0) continue;
     for (std::size_t part = shared.equal_parts(pieces[i - 1].last, pieces[i].first); part < count;

@@ -1,8 +1,8 @@
 #pragma once
 #include <vector>
 
+#include "index_stats/key_structure.h"
 #include "kv/database.h"
-#include "kv/key_parts.h"
 #include "stats/key_sampler.h"
 
 namespace basalt::stats {
@@ -12,8 +12,8 @@ namespace basalt::stats {
 // are `entries`, judged by some entries in each of up to 48 parts of the index. Nothing if there
 // are none, as far as is committed.
 std::vector<double> sample_entries_per_value(kv::Database& database, kv::FamilyId family,
-                                             const kv::KeyRange& index_range,
-                                             const kv::KeyParts& parts, double entries,
+                                             const KeyRange& index_range,
+                                             const index_stats::KeyStructure& parts, double entries,
                                              const KeySampler::Estimate& estimate);
 
 // The smallest key behind all that begin with `prefix`; empty if there is none.

@@ -27,7 +27,7 @@ struct Series {
 // A counter that never hands out a value twice, also not after a crash.
 //
 // How         A mark in the dictionary is always above every value handed out. It is raised by a
-//             block at a time with an unsynced write: the log keeps its order, so a row that
+//             block at a time with an unsynced write: the WAL keeps its order, so a row that
 //             survives a crash implies that the mark above its value does. A crash skips at most
 //             one block; a clean stop stores the exact next value.
 // Threads     Safe from any thread.

@@ -10,12 +10,11 @@ namespace {
 
 constexpr std::uint32_t kMovesBetweenChecks = 128;
 // Fewer rows than this are read one by one: together they would not be cheaper.
-constexpr std::size_t kFewestRowsTogether = 4;
+constexpr std::size_t kRowsTogetherMin = 4;
 
 bool has_blob_columns(const codec::TableLayout& layout) {
-  return std::any_of(layout.columns.begin(), layout.columns.end(), [](const auto& column) {
-    return column.kind == codec::ColumnKind::kBlob;
-  });
+  return std::any_of(layout.columns.begin(), layout.columns.end(),
+                     [](const auto& column) { return column.kind == codec::ColumnKind::kBlob; });
 }
 
 codec::ColumnSet columns_not_stored(const codec::TableLayout& layout) {
@@ -36,8 +35,7 @@ Cursor::Cursor(const Table& table)
 Cursor::~Cursor() { end_scan(); }
 
 void Cursor::open(txn::Transaction& transaction, std::size_t index_number,
-                  const ReadSettings& settings, const codec::ColumnSet& wanted,
-                  bool may_skip_row) {
+                  const ReadSettings& settings, const codec::ColumnSet& wanted, bool may_skip_row) {
   close();
   lay_iterator_aside();
   forget_row();
@@ -150,8 +148,7 @@ void Cursor::set_filter(EntryFilter* filter, const codec::ColumnSet& columns) {
   if (filter != nullptr) filter_plan_ = table_.secondary(index_number_).plan(columns);
 }
 
-void Cursor::confine(std::string_view lower, std::string_view upper,
-                     std::uint64_t expected_bytes) {
+void Cursor::confine(std::string_view lower, std::string_view upper, std::uint64_t expected_bytes) {
   lift_confinement();
   expected_bytes_ = expected_bytes;
   if (!lower.empty()) hard_range_.lower = lower;
@@ -171,7 +168,7 @@ Status Cursor::check_interruption() {
 // ---- positioning
 
 // Begins at the near end of `range`, cut to the hard range.
-void Cursor::start(kv::KeyRange range, Direction direction) {
+void Cursor::start(KeyRange range, Direction direction) {
   if (range.lower < hard_range_.lower) range.lower = hard_range_.lower;
   if (range.upper > hard_range_.upper) range.upper = hard_range_.upper;
   range_ = std::move(range);
@@ -268,26 +265,26 @@ Status Cursor::seek(SeekMode mode, std::string_view prefix, std::uint8_t* record
   std::string successor(prefix);
   const bool has_successor = codec::make_successor(successor);
   BASALT_ASSERT(has_successor);  // index ids never reach 0xFFFFFFFF
-  const kv::KeyRange whole = table_.whole_range(index_number_);
+  const KeyRange whole = table_.whole_range(index_number_);
   switch (mode) {
     case SeekMode::kFirstWithPrefix:
       start({prefix_, successor}, Direction::kForward);
-      return settle(Direction::kForward, Beyond::kStay, record, found);
+      return qualify(Direction::kForward, Beyond::kStay, record, found);
     case SeekMode::kFirstAtOrAfter:
       start({prefix_, whole.upper}, Direction::kForward);
-      return settle(Direction::kForward, Beyond::kStay, record, found);
+      return qualify(Direction::kForward, Beyond::kStay, record, found);
     case SeekMode::kFirstAfter:
       start({successor, whole.upper}, Direction::kForward);
-      return settle(Direction::kForward, Beyond::kStay, record, found);
+      return qualify(Direction::kForward, Beyond::kStay, record, found);
     case SeekMode::kLastWithPrefix:
       start({prefix_, successor}, Direction::kBackward);
-      return settle(Direction::kBackward, Beyond::kStay, record, found);
+      return qualify(Direction::kBackward, Beyond::kStay, record, found);
     case SeekMode::kLastAtOrBefore:
       start({whole.lower, successor}, Direction::kBackward);
-      return settle(Direction::kBackward, Beyond::kStay, record, found);
+      return qualify(Direction::kBackward, Beyond::kStay, record, found);
     case SeekMode::kLastBefore:
       start({whole.lower, prefix_}, Direction::kBackward);
-      return settle(Direction::kBackward, Beyond::kStay, record, found);
+      return qualify(Direction::kBackward, Beyond::kStay, record, found);
   }
   BASALT_UNREACHABLE();
 }
@@ -295,20 +292,20 @@ Status Cursor::seek(SeekMode mode, std::string_view prefix, std::uint8_t* record
 Status Cursor::seek_first(std::uint8_t* record, bool& found) {
   prefix_.clear();
   start(table_.whole_range(index_number_), Direction::kForward);
-  return settle(Direction::kForward, Beyond::kStay, record, found);
+  return qualify(Direction::kForward, Beyond::kStay, record, found);
 }
 
 Status Cursor::seek_last(std::uint8_t* record, bool& found) {
   prefix_.clear();
   start(table_.whole_range(index_number_), Direction::kBackward);
-  return settle(Direction::kBackward, Beyond::kStay, record, found);
+  return qualify(Direction::kBackward, Beyond::kStay, record, found);
 }
 
 Status Cursor::next(std::uint8_t* record, bool& found) {
   if (!goes_on_plainly()) return move(Direction::kForward, Beyond::kWiden, record, found);
   iterator_->next();
   if (!iterator_->is_valid()) {
-    return settle(Direction::kForward, Beyond::kWiden, record, found);
+    return qualify(Direction::kForward, Beyond::kWiden, record, found);
   }
   found = false;
   BASALT_TRY(check_interruption());
@@ -344,8 +341,8 @@ Status Cursor::move(Direction direction, Beyond beyond, std::uint8_t* record, bo
     return next_ahead(record, found);
   } else if (resumption_) {
     resume(direction);
-  } else if (iterator_is_ahead_) {
-    iterator_is_ahead_ = false;
+  } else if (has_pending_entry_) {
+    has_pending_entry_ = false;
   } else if (!iterator_) {
     // Parked, or after a point read.
     if (prefix_.empty() || beyond == Beyond::kStayInPrefix) return Status::ok();
@@ -356,7 +353,7 @@ Status Cursor::move(Direction direction, Beyond beyond, std::uint8_t* record, bo
   } else if (iterator_->is_valid()) {
     step(direction);
   }
-  return settle(direction, beyond, record, found);
+  return qualify(direction, beyond, record, found);
 }
 
 // Begins behind all entries that begin with `key`, or before them.
@@ -388,7 +385,7 @@ void Cursor::resume(Direction direction) {
   if (from.is_at_end) {
     const std::string end = direction == Direction::kForward ? range_.upper : range_.lower;
     start({end, end}, direction);
-  } else if (iterator_is_ahead_ || repeats_row) {
+  } else if (has_pending_entry_ || repeats_row) {
     go_on_from(from.key, direction);
   } else {
     go_on_beyond(from.key, direction);
@@ -422,22 +419,22 @@ bool Cursor::is_on_entry(Beyond beyond) const {
 
 // Goes on in `direction` until an entry's row is accepted or there are no more entries: in the
 // iterator's range, or with kWiden in the hard range.
-Status Cursor::settle(Direction direction, Beyond beyond, std::uint8_t* record, bool& found) {
+Status Cursor::qualify(Direction direction, Beyond beyond, std::uint8_t* record, bool& found) {
   found = false;
   while (true) {
     if (settings_.lock) BASALT_TRY(lock_gap(direction));
     while (is_on_entry(beyond)) {
       BASALT_TRY(check_interruption());
-      Settled settled = Settled::kPass;
-      BASALT_TRY(settle_here(record, settled));
-      if (settled == Settled::kFound) {
+      Qualified qualified = Qualified::kPass;
+      BASALT_TRY(qualify_here(record, qualified));
+      if (qualified == Qualified::kFound) {
         if (!defers_rows_ && reads_rows_together()) {
           return read_ahead(direction, beyond, record, found);
         }
-        rows_together_ = kFewestRowsTogether;
+        rows_together_ = kRowsTogetherMin;
         found = true;
       }
-      if (settled != Settled::kPass) return Status::ok();
+      if (qualified != Qualified::kPass) return Status::ok();
       step(direction);
       if (settings_.lock) BASALT_TRY(lock_gap(direction));
     }
@@ -453,28 +450,28 @@ Status Cursor::settle(Direction direction, Beyond beyond, std::uint8_t* record, 
 // Whether the rows of entries that a consistent read accepts are read several at a time. Not
 // before the second row: a search that wants one row is not to pay for others.
 bool Cursor::reads_rows_together() const {
-  return rows_together_ >= kFewestRowsTogether && may_defer_rows();
+  return rows_together_ >= kRowsTogetherMin && may_defer_rows();
 }
 
-// Accepts entries from the current one on, which is settled, then reads their rows.
+// Accepts entries from the current one on, which is qualified, then reads their rows.
 Status Cursor::read_ahead(Direction direction, Beyond beyond, std::uint8_t* record, bool& found) {
   const std::size_t most = rows_together_;
-  rows_together_ = std::min(2 * most, RowBatch::kMostRowsAtOnce);
+  rows_together_ = std::min(2 * most, RowBatch::kRowsMax);
   ahead_.clear();
-  Settled settled = Settled::kFound;
+  Qualified qualified = Qualified::kFound;
   while (true) {
-    if (settled == Settled::kFound) {
+    if (qualified == Qualified::kFound) {
       ahead_.add(current_primary_key_, iterator_->key(), nullptr);
       if (ahead_.size() == most) break;
     }
     step(direction);
-    iterator_is_ahead_ = true;
+    has_pending_entry_ = true;
     if (!is_on_entry(beyond)) break;
     BASALT_TRY(check_interruption());
-    BASALT_TRY(settle_here(record, settled));
+    BASALT_TRY(qualify_here(record, qualified));
     // Asked again when its turn comes, the filter ends the range again.
-    if (settled == Settled::kEnd) break;
-    iterator_is_ahead_ = false;
+    if (qualified == Qualified::kEnd) break;
+    has_pending_entry_ = false;
   }
   return next_ahead(record, found);
 }
@@ -487,7 +484,7 @@ Status Cursor::next_ahead(std::uint8_t* record, bool& found) {
 void Cursor::stop_reading_ahead() {
   ahead_.clear();
   is_in_batch_ = false;
-  iterator_is_ahead_ = false;
+  has_pending_entry_ = false;
 }
 
 void Cursor::add_to(RowBatch& batch, void* range) {
@@ -513,15 +510,16 @@ Status Cursor::next_of(RowBatch& batch, std::uint8_t* record, bool& found) {
   return Status::ok();
 }
 
-Status Cursor::settle_here(std::uint8_t* record, Settled& settled) {
+Status Cursor::qualify_here(std::uint8_t* record, Qualified& qualified) {
   took_lock_ = false;
   primary_key_known_ = false;
   is_in_batch_ = false;
   if (!new_keys_.empty() && new_keys_.contains(iterator_->key())) {
-    settled = Settled::kPass;
+    qualified = Qualified::kPass;
     return Status::ok();
   }
-  return index_number_ == 0 ? settle_primary(record, settled) : settle_secondary(record, settled);
+  return index_number_ == 0 ? qualify_primary(record, qualified)
+                            : qualify_secondary(record, qualified);
 }
 
 // The row that the iterator is on.
@@ -535,9 +533,9 @@ Status Cursor::read_here(std::uint8_t* record) {
   return table_.primary().read(iterator_->key(), row, row_plan_, record);
 }
 
-Status Cursor::settle_primary(std::uint8_t* record, Settled& settled) {
+Status Cursor::qualify_primary(std::uint8_t* record, Qualified& qualified) {
   if (!settings_.lock) {
-    settled = Settled::kFound;
+    qualified = Qualified::kFound;
     return read_here(record);
   }
   current_primary_key_ = iterator_->key();
@@ -547,48 +545,48 @@ Status Cursor::settle_primary(std::uint8_t* record, Settled& settled) {
   if (outcome == RowLock::kSkipped) return Status::ok();
   if (outcome == RowLock::kHeld &&
       transaction_->is_unchanged_since(current_primary_key_, iterator_sequence_)) {
-    settled = Settled::kFound;
+    qualified = Qualified::kFound;
     return table_.primary().read(iterator_->key(), iterator_->value(), row_plan_, record);
   }
   bool found = false;
   BASALT_TRY(read_row(record, found));
-  settled = found ? Settled::kFound : Settled::kPass;
+  qualified = found ? Qualified::kFound : Qualified::kPass;
   repeats_row_ = found && outcome == RowLock::kPeeked;
   return Status::ok();
 }
 
-Status Cursor::settle_secondary(std::uint8_t* record, Settled& settled) {
+Status Cursor::qualify_secondary(std::uint8_t* record, Qualified& qualified) {
   const codec::SecondaryCodec& codec = table_.secondary(index_number_);
   if (filter_ != nullptr) {
-    settled = Settled::kFound;
-    BASALT_TRY(check_filter(iterator_->key(), iterator_->value(), record, settled));
-    if (settled != Settled::kFound) return Status::ok();
+    qualified = Qualified::kFound;
+    BASALT_TRY(check_filter(iterator_->key(), iterator_->value(), record, qualified));
+    if (qualified != Qualified::kFound) return Status::ok();
   }
   if (settings_.is_consistent() && transaction_->may_read_behind_own_changes()) {
     BASALT_TRY(codec.primary_key_of(iterator_->key(), iterator_->value(), current_primary_key_));
     bool hidden = false;
     BASALT_TRY(is_entry_hidden(iterator_->key(), hidden));
     if (hidden) {
-      settled = Settled::kPass;
+      qualified = Qualified::kPass;
       return Status::ok();
     }
   }
   if (!visits_row_) {
-    settled = Settled::kFound;
+    qualified = Qualified::kFound;
     return codec.read(iterator_->key(), iterator_->value(), entry_plan_, record);
   }
   BASALT_TRY(codec.primary_key_of(iterator_->key(), iterator_->value(), current_primary_key_));
   primary_key_known_ = true;
   if (defers_rows_ || reads_rows_together()) {
-    settled = Settled::kFound;
+    qualified = Qualified::kFound;
     return Status::ok();
   }
   bool found = false;
   std::string_view entry_value = iterator_->value();
   RowLock outcome = RowLock::kHeld;
   if (settings_.lock) {
-    BASALT_TRY(lock_row_of_entry(record, outcome, entry_value, settled));
-    if (settled != Settled::kFound) return Status::ok();
+    BASALT_TRY(lock_row_of_entry(record, outcome, entry_value, qualified));
+    if (qualified != Qualified::kFound) return Status::ok();
   }
   BASALT_TRY(read_row(record, found));
   if (found) BASALT_TRY(read_entry_columns(iterator_->key(), entry_value, record));
@@ -596,26 +594,19 @@ Status Cursor::settle_secondary(std::uint8_t* record, Settled& settled) {
   const bool is_sure = settings_.lock ? outcome == RowLock::kHeld
                                       : settings_.is_consistent() && settings_.needs_snapshot;
   if (!found && is_sure) return entry_without_row(iterator_->key());
-  settled = found ? Settled::kFound : Settled::kPass;
+  qualified = found ? Qualified::kFound : Qualified::kPass;
   repeats_row_ = found && outcome == RowLock::kPeeked;
   return Status::ok();
 }
 
 Status Cursor::check_filter(std::string_view key, std::string_view value, std::uint8_t* record,
-                            Settled& settled) {
+                            Qualified& qualified) {
   BASALT_TRY(table_.secondary(index_number_).read(key, value, filter_plan_, record));
   switch (filter_->check()) {
-    case EntryFilter::Verdict::kAccept:
-      settled = Settled::kFound;
-      return Status::ok();
-    case EntryFilter::Verdict::kReject:
-      settled = Settled::kPass;
-      return Status::ok();
-    case EntryFilter::Verdict::kEndOfRange:
-      settled = Settled::kEnd;
-      return Status::ok();
-    case EntryFilter::Verdict::kInterrupted:
-      return Status::of(ErrorCode::kInterrupted);
+    case EntryFilter::Verdict::kAccept: qualified = Qualified::kFound; return Status::ok();
+    case EntryFilter::Verdict::kReject: qualified = Qualified::kPass; return Status::ok();
+    case EntryFilter::Verdict::kEndOfRange: qualified = Qualified::kEnd; return Status::ok();
+    case EntryFilter::Verdict::kInterrupted: return Status::of(ErrorCode::kInterrupted);
     case EntryFilter::Verdict::kFailed:
       return Status(ErrorCode::kInvalidArgument, "the pushed condition failed");
   }
@@ -641,8 +632,8 @@ Status Cursor::lock_row(RowLock& outcome) {
 // The row is locked: nobody changes it between the two reads.
 Status Cursor::check_not_newer() {
   bool is_newer = false;
-  BASALT_TRY(transaction_->is_newer_than_snapshot(table_.family(0), current_primary_key_,
-                                                  is_newer));
+  BASALT_TRY(
+      transaction_->is_newer_than_snapshot(table_.family(0), current_primary_key_, is_newer));
   return is_newer ? Status::of(ErrorCode::kSnapshotConflict) : Status::ok();
 }
 
@@ -652,13 +643,9 @@ Status Cursor::check_not_newer() {
 Status Cursor::is_entry_hidden(std::string_view entry_key, bool& hidden) {
   hidden = false;
   switch (transaction_->own_version(table_.family(0), current_primary_key_, own_row_)) {
-    case txn::Transaction::OwnVersion::kNone:
-      return Status::ok();
-    case txn::Transaction::OwnVersion::kRemoved:
-      hidden = true;
-      return Status::ok();
-    case txn::Transaction::OwnVersion::kPut:
-      break;
+    case txn::Transaction::OwnVersion::kNone: return Status::ok();
+    case txn::Transaction::OwnVersion::kRemoved: hidden = true; return Status::ok();
+    case txn::Transaction::OwnVersion::kPut: break;
   }
   // We have locked the row: what is committed of its entries and not removed by us is its own.
   bool current = false;
@@ -773,9 +760,9 @@ Status Cursor::find_unique(std::string_view key, std::uint8_t* record, bool& fou
 Status Cursor::check_filter_of_value(std::string_view key, std::uint8_t* record, bool& accepted) {
   accepted = true;
   if (filter_ == nullptr) return Status::ok();
-  Settled settled = Settled::kFound;
-  BASALT_TRY(check_filter(key, entry_value_.view(), record, settled));
-  accepted = settled == Settled::kFound;
+  Qualified qualified = Qualified::kFound;
+  BASALT_TRY(check_filter(key, entry_value_.view(), record, qualified));
+  accepted = qualified == Qualified::kFound;
   return Status::ok();
 }
 

@@ -49,10 +49,10 @@ struct ReadSettings {
 enum class SeekMode : std::uint8_t {
   kFirstWithPrefix,
   kLastWithPrefix,
-  kFirstAtOrAfter,   // the first with the prefix or greater
-  kFirstAfter,       // the first greater than all with the prefix
-  kLastAtOrBefore,   // the last with the prefix or smaller
-  kLastBefore,       // the last smaller than all with the prefix
+  kFirstAtOrAfter,  // the first with the prefix or greater
+  kFirstAfter,      // the first greater than all with the prefix
+  kLastAtOrBefore,  // the last with the prefix or smaller
+  kLastBefore,      // the last smaller than all with the prefix
 };
 
 // Decides about an index entry before its row is fetched.
@@ -172,7 +172,7 @@ class Cursor final : private txn::OpenScan {
  private:
   enum class Direction : std::uint8_t { kForward, kBackward };
   enum class Beyond : std::uint8_t { kStay, kStayInPrefix, kWiden };
-  enum class Settled : std::uint8_t { kFound, kPass, kEnd };
+  enum class Qualified : std::uint8_t { kFound, kPass, kEnd };
   enum class RowLock : std::uint8_t { kHeld, kSkipped, kPeeked };
   struct KeyHash : std::hash<std::string_view> {
     using is_transparent = void;
@@ -181,7 +181,7 @@ class Cursor final : private txn::OpenScan {
   void note_new_key(std::string_view key) override;
   void leave_own_changes() override;
   void end_scan();
-  void start(kv::KeyRange range, Direction direction);
+  void start(KeyRange range, Direction direction);
   bool reads_unique_behind_own_changes() const;
   bool widen(Direction direction);
   void open_iterator();
@@ -194,23 +194,23 @@ class Cursor final : private txn::OpenScan {
   Status move(Direction direction, Beyond beyond, std::uint8_t* record, bool& found);
   bool goes_on_plainly() const;
   bool is_on_entry(Beyond beyond) const;
-  Status settle(Direction direction, Beyond beyond, std::uint8_t* record, bool& found);
+  Status qualify(Direction direction, Beyond beyond, std::uint8_t* record, bool& found);
   bool reads_rows_together() const;
   Status read_ahead(Direction direction, Beyond beyond, std::uint8_t* record, bool& found);
   Status next_ahead(std::uint8_t* record, bool& found);
   void stop_reading_ahead();
   Status entry_without_row(std::string_view entry_key);
   void forget_row();
-  Status settle_here(std::uint8_t* record, Settled& settled);
+  Status qualify_here(std::uint8_t* record, Qualified& qualified);
   Status read_here(std::uint8_t* record);
-  Status settle_primary(std::uint8_t* record, Settled& settled);
-  Status settle_secondary(std::uint8_t* record, Settled& settled);
+  Status qualify_primary(std::uint8_t* record, Qualified& qualified);
+  Status qualify_secondary(std::uint8_t* record, Qualified& qualified);
   Status check_filter(std::string_view key, std::string_view value, std::uint8_t* record,
-                      Settled& settled);
+                      Qualified& qualified);
   Status check_filter_of_value(std::string_view key, std::uint8_t* record, bool& accepted);
   Status lock_row(RowLock& outcome);
   Status lock_row_of_entry(std::uint8_t* record, RowLock& outcome, std::string_view& entry_value,
-                           Settled& settled);
+                           Qualified& qualified);
   Status lock_missing_value(std::string_view key, bool& locked);
   Status check_not_newer();
   Status lock_gap(Direction direction);
@@ -253,9 +253,9 @@ class Cursor final : private txn::OpenScan {
   const Interruption* interruption_ = nullptr;
   std::uint32_t moves_ = 0;
 
-  kv::KeyRange hard_range_;  // never left
+  KeyRange hard_range_;               // never left
   std::uint64_t expected_bytes_ = 0;  // in hard_range_; 0: not known
-  kv::KeyRange range_;       // of the iterator
+  KeyRange range_;                    // of the iterator
   std::optional<kv::Iterator> iterator_;
   Direction direction_ = Direction::kForward;
   std::uint64_t iterator_sequence_ = 0;  // the iterator includes all changes up to here
@@ -285,7 +285,7 @@ class Cursor final : private txn::OpenScan {
   RowBatch ahead_;
   std::size_t rows_together_ = 1;   // how many rows to read together next
   bool is_in_batch_ = false;        // the current row is that of ahead_
-  bool iterator_is_ahead_ = false;  // the iterator is on an entry that is not settled
+  bool has_pending_entry_ = false;  // the iterator is on an entry that is not qualified
   std::string prefix_;
   std::string current_primary_key_;
   bool primary_key_known_ = false;

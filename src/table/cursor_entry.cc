@@ -8,11 +8,11 @@ namespace basalt::table {
 
 // Locks the row of the entry that the iterator is on; `entry_value` becomes what the entry holds
 // now. While we waited the row may have left the entry, a unique value may have gone to another
-// row, which is locked then, or the filter may have come to reject the entry: unless `settled` is
+// row, which is locked then, or the filter may have come to reject the entry: unless `qualified` is
 // kFound there is nothing here, and nothing is left locked.
 Status Cursor::lock_row_of_entry(std::uint8_t* record, RowLock& outcome,
-                                 std::string_view& entry_value, Settled& settled) {
-  settled = Settled::kPass;
+                                 std::string_view& entry_value, Qualified& qualified) {
+  qualified = Qualified::kPass;
   const bool must_wait = must_wait_;
   bool is_first_owner = true;
   bool current = false;
@@ -22,7 +22,7 @@ Status Cursor::lock_row_of_entry(std::uint8_t* record, RowLock& outcome,
     if (outcome == RowLock::kSkipped) return Status::ok();
     if (is_first_owner && outcome == RowLock::kHeld &&
         transaction_->is_unchanged_since(current_primary_key_, iterator_sequence_)) {
-      settled = Settled::kFound;
+      qualified = Qualified::kFound;
       return Status::ok();
     }
     is_first_owner = false;
@@ -34,11 +34,11 @@ Status Cursor::lock_row_of_entry(std::uint8_t* record, RowLock& outcome,
     current_primary_key_ = std::move(owner);
   }
   entry_value = entry_value_.view();
-  settled = Settled::kFound;
+  qualified = Qualified::kFound;
   if (filter_ != nullptr) {
-    BASALT_TRY(check_filter(iterator_->key(), entry_value, record, settled));
+    BASALT_TRY(check_filter(iterator_->key(), entry_value, record, qualified));
   }
-  if (settled != Settled::kFound) release_row_lock();
+  if (qualified != Qualified::kFound) release_row_lock();
   return Status::ok();
 }
 
@@ -61,23 +61,24 @@ Status Cursor::entry_without_row(std::string_view entry_key) {
   const kv::ReadView seen = view();
   bool has_entry = false;
   bool has_row = false;
-  BASALT_TRY(transaction_->get(table_.family(index_number_), entry_key, seen, entry_value_,
-                               has_entry));
+  BASALT_TRY(
+      transaction_->get(table_.family(index_number_), entry_key, seen, entry_value_, has_entry));
   BASALT_TRY(transaction_->get(table_.family(0), current_primary_key_, seen, row_, has_row));
   std::string owner;
   if (has_entry) {
-    BASALT_TRY(table_.secondary(index_number_)
-                   .primary_key_of(entry_key, entry_value_.view(), owner));
+    BASALT_TRY(
+        table_.secondary(index_number_).primary_key_of(entry_key, entry_value_.view(), owner));
   }
   if (!has_row && owner == current_primary_key_) {
-    return Status(ErrorCode::kCorruption,
-                  "an entry of " + index + " has no row; run CHECK TABLE");
+    return Status(ErrorCode::kCorruption, "an entry of " + index + " has no row; run CHECK TABLE");
   }
-  return Status(ErrorCode::kInconsistentRead,
-                "a scan of " + index + " gave an entry without a row, but read again at one "
-                "snapshot the two agree: either the statement's snapshot changed while it ran, "
-                "which is a defect of the engine to be reported, or the index is damaged, which "
-                "CHECK TABLE would tell; the statement may be repeated");
+  return Status(
+      ErrorCode::kInconsistentRead,
+      "a scan of " + index +
+          " gave an entry without a row, but read again at one "
+          "snapshot the two agree: either the statement's snapshot changed while it ran, "
+          "which is a defect of the engine to be reported, or the index is damaged, which "
+          "CHECK TABLE would tell; the statement may be repeated");
 }
 
 }  // namespace basalt::table

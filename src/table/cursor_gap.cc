@@ -8,7 +8,7 @@ namespace {
 
 // Pending inserts that a scan waits for before it locks the range against further ones: others may
 // insert there for ever.
-constexpr std::size_t kMostWaitsWithoutGap = 10;
+constexpr std::size_t kWaitsWithoutGapMax = 10;
 
 }  // namespace
 
@@ -42,8 +42,7 @@ Status Cursor::lock_gap(Direction direction) {
     const std::string_view lower = is_forward ? std::string_view(gap_edge_) : before;
     const std::string_view upper = is_forward ? behind : std::string_view(gap_edge_);
     if (lower >= upper) return Status::ok();
-    const bool was_locked =
-        !gap_end_.empty() && (is_forward ? far <= gap_end_ : far >= gap_end_);
+    const bool was_locked = !gap_end_.empty() && (is_forward ? far <= gap_end_ : far >= gap_end_);
     if (!was_locked) {
       bool waited = false;
       const bool waits = !settings_.skip_locked && !is_semi_consistent_;
@@ -52,8 +51,7 @@ Status Cursor::lock_gap(Direction direction) {
       const std::string_view inner_upper = is_forward && leaves_out_key ? before : upper;
       if (settings_.locks_gaps) {
         if (waits) {
-          BASALT_TRY(
-              await_pending_inserts(inner_lower, inner_upper, kMostWaitsWithoutGap, waited));
+          BASALT_TRY(await_pending_inserts(inner_lower, inner_upper, kWaitsWithoutGapMax, waited));
         }
         transaction_->lock_gap(lower, upper);
       }
@@ -94,7 +92,7 @@ Status Cursor::await_pending_inserts(std::string_view lower, std::string_view up
 
 // Makes the iterator anew, for what lies beyond gap_edge_.
 void Cursor::reopen_beyond_gap(Direction direction) {
-  kv::KeyRange rest = range_;
+  KeyRange rest = range_;
   (direction == Direction::kForward ? rest.lower : rest.upper) = gap_edge_;
   std::swap(range_, rest);
   open_iterator();

@@ -30,15 +30,15 @@ struct Weighed {
 };
 
 // Cuts `whole` into at most `most` ranges with about the same weight, about `least` or more.
-std::vector<kv::KeyRange> cut(const kv::KeyRange& whole, std::vector<Weighed> keys,
-                              std::size_t most, std::uint64_t least) {
+std::vector<KeyRange> cut(const KeyRange& whole, std::vector<Weighed> keys, std::size_t most,
+                          std::uint64_t least) {
   std::sort(keys.begin(), keys.end(),
             [](const Weighed& left, const Weighed& right) { return left.key < right.key; });
   const std::uint64_t total =
       std::accumulate(keys.begin(), keys.end(), std::uint64_t{0},
                       [](std::uint64_t sum, const Weighed& key) { return sum + key.weight; });
   const std::uint64_t count = std::clamp<std::uint64_t>(total / least, 1, most);
-  std::vector<kv::KeyRange> ranges = {whole};
+  std::vector<KeyRange> ranges = {whole};
   std::uint64_t before = 0;
   for (const Weighed& key : keys) {
     before += key.weight;
@@ -61,8 +61,7 @@ class IndexBuilder::Watch {
 
   Status check() {
     if (++steps_ % kStepsBetweenChecks != 0) return Status::ok();
-    const bool must_end =
-        has_failed_.load(std::memory_order_relaxed) || interruption_.is_raised();
+    const bool must_end = has_failed_.load(std::memory_order_relaxed) || interruption_.is_raised();
     return must_end ? Status::of(ErrorCode::kInterrupted) : Status::ok();
   }
 
@@ -75,15 +74,12 @@ class IndexBuilder::Watch {
 IndexBuilder::IndexBuilder(kv::Database& database, const Table& table,
                            std::span<const std::size_t> indexes, const Interruption& interruption,
                            const Resources& resources)
-    : database_(database),
-      table_(table),
-      interruption_(interruption),
-      resources_(resources) {
+    : database_(database), table_(table), interruption_(interruption), resources_(resources) {
   for (const std::size_t index : indexes) builds_.push_back({index, nullptr, {}});
 }
 
 Result<std::uint64_t> IndexBuilder::run() {
-  Result<std::vector<kv::KeyRange>> ranges = row_ranges();
+  Result<std::vector<KeyRange>> ranges = row_ranges();
   if (!ranges.is_ok()) return ranges.take_status();
   BASALT_TRY(begin(ranges.value().size()));
   Result<std::uint64_t> rows = scan(ranges.value());
@@ -93,15 +89,15 @@ Result<std::uint64_t> IndexBuilder::run() {
 }
 
 // By what files tell of the rows; those in memtables fall where they fall.
-Result<std::vector<kv::KeyRange>> IndexBuilder::row_ranges() {
+Result<std::vector<KeyRange>> IndexBuilder::row_ranges() {
   const catalog::IndexId id = table_.index(0).id;
   Result<kv::IndexFiles> files = database_.index_files(table_.family(0), id);
   if (!files.is_ok()) return files.take_status();
   std::string prefix;
   append_be32(prefix, id);
   std::vector<Weighed> anchors;
-  for (const kv::IndexProperties& file : files.value().properties) {
-    for (const kv::IndexProperties::Anchor& anchor : file.anchors) {
+  for (const index_stats::IndexProperties& file : files.value().properties) {
+    for (const index_stats::IndexProperties::Anchor& anchor : file.anchors) {
       anchors.push_back({prefix + anchor.key, file.anchor_distance});
     }
   }
@@ -114,13 +110,13 @@ Status IndexBuilder::begin(std::size_t sorts) {
       std::max(resources_.memory_bytes / (builds_.size() * sorts), kSortBytesMin);
   for (Build& build : builds_) {
     const catalog::IndexId id = table_.index(build.index_number).id;
-    Result<std::unique_ptr<kv::BuildDirectory>> directory =
-        kv::BuildDirectory::make(database_.options(), id);
+    Result<std::unique_ptr<bulk::BuildDirectory>> directory =
+        bulk::BuildDirectory::make(database_.options().directory, id);
     if (!directory.is_ok()) return directory.take_status();
     build.directory = std::move(directory.value());
     for (std::size_t i = 0; i < sorts; ++i) {
-      build.sorts.push_back(std::make_unique<kv::ExternalSort>(
-          database_, build.directory->path() + "/runs" + std::to_string(i), memory));
+      build.sorts.push_back(database_.new_external_sort(
+          build.directory->path() + "/runs" + std::to_string(i), memory));
     }
   }
   return Status::ok();
@@ -134,11 +130,11 @@ codec::ReadPlan IndexBuilder::plan() const {
   return table_.primary().plan(wanted);
 }
 
-Result<std::uint64_t> IndexBuilder::scan(const std::vector<kv::KeyRange>& ranges) {
+Result<std::uint64_t> IndexBuilder::scan(const std::vector<KeyRange>& ranges) {
   const codec::ReadPlan read_plan = plan();
   std::vector<std::uint64_t> rows(ranges.size());
-  BASALT_TRY(run_in_parallel(
-      ranges.size(), [&](std::size_t number, const std::atomic<bool>& has_failed) {
+  BASALT_TRY(
+      run_in_parallel(ranges.size(), [&](std::size_t number, const std::atomic<bool>& has_failed) {
         const Watch watch(interruption_, has_failed);
         return scan_range(number, ranges[number], read_plan, watch, rows[number]);
       }));
@@ -146,7 +142,7 @@ Result<std::uint64_t> IndexBuilder::scan(const std::vector<kv::KeyRange>& ranges
 }
 
 // Gives each index's sort of this number the entries of the rows in `range`, and counts these.
-Status IndexBuilder::scan_range(std::size_t number, const kv::KeyRange& range,
+Status IndexBuilder::scan_range(std::size_t number, const KeyRange& range,
                                 const codec::ReadPlan& read_plan, Watch watch,
                                 std::uint64_t& rows) {
   std::vector<std::uint8_t> record(table_.layout().record_length);
@@ -171,16 +167,16 @@ Status IndexBuilder::scan_range(std::size_t number, const kv::KeyRange& range,
 
 Status IndexBuilder::write(Build& build) {
   const kv::FamilyId family = table_.family(build.index_number);
-  const std::vector<kv::KeyRange> ranges = entry_ranges(build);
-  std::vector<std::unique_ptr<kv::SortedFiles>> files;
+  const std::vector<KeyRange> ranges = entry_ranges(build);
+  std::vector<std::unique_ptr<bulk::SstWriter>> files;
   for (std::size_t i = 0; i < ranges.size(); ++i) {
-    files.push_back(std::make_unique<kv::SortedFiles>(
-        database_, family, build.directory->path() + "/" + std::to_string(i) + "-"));
+    files.push_back(
+        database_.new_sst_writer(family, build.directory->path() + "/" + std::to_string(i) + "-"));
   }
   // The sorts of the other indexes have their part.
   const std::size_t memory = resources_.memory_bytes / (builds_.size() * ranges.size());
-  BASALT_TRY(run_in_parallel(
-      ranges.size(), [&](std::size_t number, const std::atomic<bool>& has_failed) {
+  BASALT_TRY(
+      run_in_parallel(ranges.size(), [&](std::size_t number, const std::atomic<bool>& has_failed) {
         const Watch watch(interruption_, has_failed);
         return write_range(build, ranges[number], memory, watch, *files[number]);
       }));
@@ -197,7 +193,7 @@ Status IndexBuilder::write(Build& build) {
 }
 
 // By samples of the sorts. No more ranges than can be merged at once in the memory there is.
-std::vector<kv::KeyRange> IndexBuilder::entry_ranges(const Build& build) const {
+std::vector<KeyRange> IndexBuilder::entry_ranges(const Build& build) const {
   std::vector<Weighed> samples;
   std::size_t runs = 0;
   for (const auto& sort : build.sorts) {
@@ -207,20 +203,20 @@ std::vector<kv::KeyRange> IndexBuilder::entry_ranges(const Build& build) const {
     runs += sort->run_count();
   }
   const std::size_t bytes_of_merge =
-      std::max<std::size_t>(runs, 1) * kv::ExternalSort::kReadBytesMin;
+      std::max<std::size_t>(runs, 1) * bulk::ExternalSort::kReadBytesMin;
   const std::size_t most = std::clamp<std::size_t>(
       resources_.memory_bytes / (builds_.size() * bytes_of_merge), 1, resources_.threads);
   return cut(table_.whole_range(build.index_number), std::move(samples), most,
              kEntryBytesOfRangeMin);
 }
 
-Status IndexBuilder::write_range(const Build& build, const kv::KeyRange& range,
-                                 std::size_t memory_bytes, Watch watch, kv::SortedFiles& files) {
+Status IndexBuilder::write_range(const Build& build, const KeyRange& range,
+                                 std::size_t memory_bytes, Watch watch, bulk::SstWriter& files) {
   const auto put = [&](std::string_view key, std::string_view value) {
     BASALT_TRY(watch.check());
     return files.put(key, value);
   };
-  BASALT_TRY(kv::visit_sorted(build.sorts, range, memory_bytes, put));
+  BASALT_TRY(bulk::visit_sorted(build.sorts, range, memory_bytes, put));
   return files.finish();
 }
 

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "base/status.h"
-#include "kv/build_directory.h"
+#include "bulk/build_directory.h"
+#include "bulk/external_sort.h"
+#include "bulk/sst_writer.h"
 #include "kv/database.h"
-#include "kv/external_sort.h"
-#include "kv/sorted_files.h"
 #include "table/cursor.h"
 #include "table/table.h"
 
@@ -23,7 +23,7 @@ namespace basalt::table {
 // Requires    That nobody writes to the table, and that nobody has changes of it that may still be
 //             committed; that the indexes are not unique, have no entries, and that nobody reads
 //             them yet. Their columns are stored.
-// Errors      kInterrupted; those of files as in kv::ExternalSort, kv::SortedFiles and
+// Errors      kInterrupted; those of files as in bulk::ExternalSort, bulk::SstWriter and
 //             kv::Database::index_files() and ingest(); kCorruption if a row does not decode.
 //             Entries may be there then, or some of the indexes'.
 class IndexBuilder {
@@ -45,21 +45,21 @@ class IndexBuilder {
  private:
   struct Build {
     std::size_t index_number;
-    std::unique_ptr<kv::BuildDirectory> directory;
-    std::vector<std::unique_ptr<kv::ExternalSort>> sorts;  // one for each range of rows
+    std::unique_ptr<bulk::BuildDirectory> directory;
+    std::vector<std::unique_ptr<bulk::ExternalSort>> sorts;  // one for each range of rows
   };
   class Watch;
 
-  Result<std::vector<kv::KeyRange>> row_ranges();
+  Result<std::vector<KeyRange>> row_ranges();
   Status begin(std::size_t sorts);
   codec::ReadPlan plan() const;
-  Result<std::uint64_t> scan(const std::vector<kv::KeyRange>& ranges);
-  Status scan_range(std::size_t number, const kv::KeyRange& range,
-                    const codec::ReadPlan& read_plan, Watch watch, std::uint64_t& rows);
+  Result<std::uint64_t> scan(const std::vector<KeyRange>& ranges);
+  Status scan_range(std::size_t number, const KeyRange& range, const codec::ReadPlan& read_plan,
+                    Watch watch, std::uint64_t& rows);
   Status write(Build& build);
-  std::vector<kv::KeyRange> entry_ranges(const Build& build) const;
-  Status write_range(const Build& build, const kv::KeyRange& range, std::size_t memory_bytes,
-                     Watch watch, kv::SortedFiles& files);
+  std::vector<KeyRange> entry_ranges(const Build& build) const;
+  Status write_range(const Build& build, const KeyRange& range, std::size_t memory_bytes,
+                     Watch watch, bulk::SstWriter& files);
 
   kv::Database& database_;
   const Table& table_;

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "kv/power_loss_file_system.h"
 #include "table/index_builder.h"
 #include "table/test_support.h"
+#include "wal/power_loss_file_system.h"
 
 // Goal: whenever the machine stops, what was acknowledged as durable is there, what is there is the
 // history up to some moment, indexes agree with rows, tables with the dictionary, and prepared
@@ -26,15 +26,15 @@ namespace basalt::table {
 namespace {
 
 using basalt::test::must;
-using kv::test::PowerLossFileSystem;
 using test::Row;
+using wal::test::PowerLossFileSystem;
 
 constexpr auto kKeys = test::Keys::kId;
 constexpr int kTransactions = 400;
 constexpr int kUsersTransactions = 12;
-constexpr std::int32_t kRows = 40;            // ids below are changed all the time
-constexpr std::int32_t kUsersRows = 1'000;    // and so many are those of prepared transactions
-constexpr std::int32_t kNumbers = 10'000;     // and from here on one row is a transaction's number
+constexpr std::int32_t kRows = 40;          // ids below are changed all the time
+constexpr std::int32_t kUsersRows = 1'000;  // and so many are those of prepared transactions
+constexpr std::int32_t kNumbers = 10'000;   // and from here on one row is a transaction's number
 constexpr std::int32_t kBuiltRows = 300;
 
 std::uint32_t number_of(const char* variable, std::uint32_t otherwise) {
@@ -44,8 +44,8 @@ std::uint32_t number_of(const char* variable, std::uint32_t otherwise) {
 }
 
 Row row_of(std::int32_t id, const std::string& note) {
-  return {id, "e" + std::to_string(id), "City" + std::to_string(note.size() % 7), id % 5,
-          static_cast<std::uint32_t>(id), note};
+  return {id,     "e" + std::to_string(id),       "City" + std::to_string(note.size() % 7),
+          id % 5, static_cast<std::uint32_t>(id), note};
 }
 
 using Rows = std::map<std::int32_t, Row>;
@@ -243,8 +243,7 @@ class PowerLossTest : public testing::TestWithParam<std::uint32_t> {
     must(transaction->rollback());
     return rows;
   }
-  static void expect_tables(const Machine& found, const Knowledge& before,
-                            const Knowledge& after) {
+  static void expect_tables(const Machine& found, const Knowledge& before, const Knowledge& after) {
     for (const auto& [name, presence] : before.tables) {
       if (presence == Presence::kUnsure || after.tables.at(name) != presence) continue;
       EXPECT_EQ(found.catalog->find(name) != nullptr, presence == Presence::kPresent) << name;
@@ -254,10 +253,11 @@ class PowerLossTest : public testing::TestWithParam<std::uint32_t> {
       const test::NeverInterrupted never;
       test::Record record;
       Checker checker(*found.database, *table, never);
-      must(checker.run(record.data(), [](std::uint8_t*) { return Status::ok(); },
-                       [&](const std::string& problem) {
-                         ADD_FAILURE() << definition->name << ": " << problem;
-                       }));
+      must(checker.run(
+          record.data(), [](std::uint8_t*) { return Status::ok(); },
+          [&](const std::string& problem) {
+            ADD_FAILURE() << definition->name << ": " << problem;
+          }));
       if (definition->name != "test/built" || before.built != after.built) continue;
       if (before.built == Presence::kPresent) {
         EXPECT_EQ(definition->indexes.size(), std::size_t{test::kIndexes});
@@ -321,8 +321,8 @@ class PowerLossTest : public testing::TestWithParam<std::uint32_t> {
         must(writer.remove(*transaction, test::Record(old->second).data(), {}));
         rows.erase(old);
       } else {
-        must(writer.update(*transaction, test::Record(old->second).data(),
-                           test::Record(row).data(), {}));
+        must(writer.update(*transaction, test::Record(old->second).data(), test::Record(row).data(),
+                           {}));
         rows[id] = row;
       }
     }
@@ -354,7 +354,7 @@ class PowerLossTest : public testing::TestWithParam<std::uint32_t> {
     }
     know([&](Knowledge& known) { known.decided.insert(names.begin(), names.end()); });
     const auto offset = static_cast<std::uint64_t>(newest()) * 100;
-    for (const auto& transaction : group) transaction->enter_order("bin.000001", offset);
+    for (const auto& transaction : group) transaction->take_commit_ticket("bin.000001", offset);
     for (auto at = group.rbegin(); at != group.rend(); ++at) {
       must((*at)->commit(kv::Durability::kSynced));
     }
@@ -388,7 +388,8 @@ class PowerLossTest : public testing::TestWithParam<std::uint32_t> {
   }
   void decide_for_user(txn::Transaction& transaction, bool commits) {
     if (!commits) return must(transaction.rollback());
-    if (one_in(2)) transaction.enter_order("bin.000001", static_cast<std::uint64_t>(newest()));
+    if (one_in(2))
+      transaction.take_commit_ticket("bin.000001", static_cast<std::uint64_t>(newest()));
     must(transaction.commit(kv::Durability::kSynced));
   }
   void set_presence(const std::string& name, Presence presence) {
@@ -408,8 +409,7 @@ class PowerLossTest : public testing::TestWithParam<std::uint32_t> {
     set_presence(name, Presence::kAbsent);
   }
   void fill_table_to_build() {
-    const std::unique_ptr<Table> table =
-        machine_->open(machine_->catalog->find("test/built"));
+    const std::unique_ptr<Table> table = machine_->open(machine_->catalog->find("test/built"));
     const auto transaction = machine_->begin();
     RowWriter writer(*table);
     for (std::int32_t id = 1; id <= kBuiltRows; ++id) {
@@ -432,9 +432,7 @@ class PowerLossTest : public testing::TestWithParam<std::uint32_t> {
     switch (chance_() % 4) {
       case 0: return must(machine_->database->flush());
       case 1: return must(machine_->database->compact(kv::kDefaultFamily, {}));
-      default:
-        must(machine_->database->sync_log());
-        return note_durable();
+      default: must(machine_->database->sync_wal()); return note_durable();
     }
   }
   void act() {
@@ -473,14 +471,13 @@ class PowerLossTest : public testing::TestWithParam<std::uint32_t> {
   std::mt19937 chance_;
   kv::test::TestDirectory directory_;
   const std::string path_ = directory_ / "db";
-  const std::shared_ptr<PowerLossFileSystem> files_ =
-      std::make_shared<PowerLossFileSystem>(seed_);
+  const std::shared_ptr<PowerLossFileSystem> files_ = std::make_shared<PowerLossFileSystem>(seed_);
   std::mutex draw_mutex_;
   PowerLossFileSystem::Chance draw_chance_{seed_};  // guarded by draw_mutex_
   mutable std::mutex mutex_;
-  Knowledge knowledge_;      // guarded by mutex_
-  std::deque<Stop> stops_;   // guarded by mutex_
-  std::uint32_t syncs_ = 0;  // guarded by mutex_
+  Knowledge knowledge_;                                               // guarded by mutex_
+  std::deque<Stop> stops_;                                            // guarded by mutex_
+  std::uint32_t syncs_ = 0;                                           // guarded by mutex_
   std::uint32_t wanted_ = number_of("BASALT_TEST_POWER_LOSSES", 25);  // guarded by mutex_
   // A run has some hundred syncs.
   const std::uint32_t every_ = std::max(1U, 600 / std::max(1U, wanted_));

@@ -46,8 +46,8 @@ void RowBatch::sort() {
   key_count_ = keys_.size();
 }
 
-Status RowBatch::next(txn::Transaction& transaction, kv::FamilyId family,
-                      const kv::ReadView& view, bool& found, std::string_view& row) {
+Status RowBatch::next(txn::Transaction& transaction, kv::FamilyId family, const kv::ReadView& view,
+                      bool& found, std::string_view& row) {
   BASALT_DEBUG_ASSERT(has_next());
   const std::size_t key = entries_[position_].key;
   if (key_count_ == 1) {
@@ -59,7 +59,7 @@ Status RowBatch::next(txn::Transaction& transaction, kv::FamilyId family,
     return Status::ok();
   }
   if (key >= end_of_read_) {
-    const std::size_t count = std::min(kMostRowsAtOnce, key_count_ - key);
+    const std::size_t count = std::min(kRowsMax, key_count_ - key);
     first_read_ = key;
     end_of_read_ = key + count;
     BASALT_TRY(transaction.get_many(family, std::span(keys_).subspan(key, count), view, values_));

@@ -18,7 +18,7 @@ namespace basalt::table {
 class RowBatch {
  public:
   // Rows that are read, and kept in memory, at once.
-  static constexpr std::size_t kMostRowsAtOnce = 64;
+  static constexpr std::size_t kRowsMax = 64;
 
   void clear();
   // `entry_key` is that of the index entry that led to the row; `range` is the caller's. Only

@@ -4,7 +4,7 @@ namespace basalt::table {
 
 RowWriter::RowWriter(const Table& table) : table_(table), entries_(table.index_count() - 1) {
   for (std::size_t i = 0; i < table.index_count(); ++i) {
-    if (table.index(i).guarded_parts != 0) guarded_indexes_.push_back(i);
+    if (table.index(i).value_lock_parts != 0) value_locked_indexes_.push_back(i);
   }
 }
 
@@ -43,10 +43,10 @@ Status RowWriter::check_unique(txn::Transaction& transaction, std::size_t index_
   return Status::of(ErrorCode::kDuplicateKey);
 }
 
-Status RowWriter::lock_guards(txn::Transaction& transaction, const std::uint8_t* record) {
-  for (const std::size_t i : guarded_indexes_) {
-    if (table_.make_guard(i, record, guard_)) {
-      BASALT_TRY(transaction.guard(table_.family(i), guard_, policy_));
+Status RowWriter::lock_values(txn::Transaction& transaction, const std::uint8_t* record) {
+  for (const std::size_t i : value_locked_indexes_) {
+    if (table_.make_value_lock(i, record, value_lock_key_)) {
+      BASALT_TRY(transaction.lock_value(table_.family(i), value_lock_key_, policy_));
     }
   }
   return Status::ok();
@@ -66,7 +66,7 @@ Status RowWriter::insert(txn::Transaction& transaction, const std::uint8_t* reco
     BASALT_TRY(table_.state().hidden_row_id.take(Series(), 1, row_id));
   }
   table_.primary().make_key(record, row_id, new_key_);
-  BASALT_TRY(lock_guards(transaction, record));
+  BASALT_TRY(lock_values(transaction, record));
   BASALT_TRY(check_primary(transaction));
   for (std::size_t i = 1; i < table_.index_count(); ++i) {
     Entry& entry = entries_[i - 1];
@@ -103,8 +103,8 @@ Status RowWriter::update(txn::Transaction& transaction, const std::uint8_t* old_
   }
   const bool moves = old_key_ != new_key_;
   BASALT_TRY(lock_exclusive(transaction, old_key_));
-  BASALT_TRY(lock_guards(transaction, old_record));
-  BASALT_TRY(lock_guards(transaction, new_record));
+  BASALT_TRY(lock_values(transaction, old_record));
+  BASALT_TRY(lock_values(transaction, new_record));
   new_keys_.clear();
   new_values_.clear();
   if (moves) {
@@ -161,7 +161,7 @@ Status RowWriter::remove(txn::Transaction& transaction, const std::uint8_t* reco
     table_.primary().make_key(record, 0, old_key_);
   }
   BASALT_TRY(lock_exclusive(transaction, old_key_));
-  BASALT_TRY(lock_guards(transaction, record));
+  BASALT_TRY(lock_values(transaction, record));
   for (std::size_t i = 1; i < table_.index_count(); ++i) {
     BASALT_TRY(lock_vacated(transaction, i, record));
   }

@@ -19,8 +19,8 @@ namespace basalt::table {
 // Gaps        A key that an index did not have, or not with this value, waits for the range locks
 //             of others.
 // Locks       Exclusive on the primary key, on the values that enter or leave a unique index or go
-//             to another row in it, and on those of guarded parts (catalog::IndexDefinition) that
-//             enter or leave. So whoever holds the lock of a unique value knows whose it is.
+//             to another row in it, and on those of value-locked parts (catalog::IndexDefinition)
+//             that enter or leave. So whoever holds the lock of a unique value knows whose it is.
 // Errors      kDuplicateKey: duplicate_index() and duplicate_primary_key() name the row that is
 //             there already; it is locked. Errors of locks as in LockManager.
 // Threads     Belongs to one handler. Buffers are reused: no allocation per row in the long run.
@@ -60,8 +60,8 @@ class RowWriter {
   Status check_primary(txn::Transaction& transaction);
   Status check_unique(txn::Transaction& transaction, std::size_t index_number,
                       const std::uint8_t* record, const Entry& entry);
-  // Locks the values of the record's guarded parts, in every index that has them.
-  Status lock_guards(txn::Transaction& transaction, const std::uint8_t* record);
+  // Locks the values of the record's value-locked parts, in every index that has them.
+  Status lock_values(txn::Transaction& transaction, const std::uint8_t* record);
   // Keeps others from inserting the unique value that is about to go, here or from this row to
   // another one, until we commit.
   Status lock_vacated(txn::Transaction& transaction, std::size_t index_number,
@@ -76,8 +76,8 @@ class RowWriter {
   std::string row_;
   std::string old_row_;
   std::string unique_prefix_;
-  std::string guard_;
-  std::vector<std::size_t> guarded_indexes_;
+  std::string value_lock_key_;
+  std::vector<std::size_t> value_locked_indexes_;
   // Of the row being written: keys that were not there, and those that get another value.
   std::vector<std::string_view> new_keys_;
   std::vector<std::string_view> new_values_;

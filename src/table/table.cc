@@ -44,11 +44,11 @@ Table::Table(catalog::TablePointer definition, codec::TableLayout layout,
   }
 }
 
-bool Table::make_guard(std::size_t index_number, const std::uint8_t* record,
-                       std::string& key) const {
-  const std::size_t parts = index(index_number).guarded_parts;
-  if (index_number != 0) return secondary(index_number).make_guard(record, parts, key);
-  primary_.make_guard(record, parts, key);
+bool Table::make_value_lock(std::size_t index_number, const std::uint8_t* record,
+                            std::string& key) const {
+  const std::size_t parts = index(index_number).value_lock_parts;
+  if (index_number != 0) return secondary(index_number).make_value_lock(record, parts, key);
+  primary_.make_value_lock(record, parts, key);
   return true;
 }
 
@@ -61,11 +61,8 @@ std::optional<std::uint64_t> Table::ordinal(std::string_view primary_key) const 
                    primary_key.size() - sizeof(catalog::IndexId));
 }
 
-kv::KeyRange Table::whole_range(std::size_t index_number) const {
-  kv::KeyRange range;
-  append_be32(range.lower, index(index_number).id);
-  append_be32(range.upper, index(index_number).id + 1);
-  return range;
+KeyRange Table::whole_range(std::size_t index_number) const {
+  return index_key_range(index(index_number).id);
 }
 
 }  // namespace basalt::table

@@ -94,13 +94,14 @@ class Table {
   const codec::SecondaryCodec& secondary(std::size_t index_number) const {
     return secondaries_[index_number - 1];
   }
-  // The lock key of the record's values in the index's guarded parts; false if there is none: a
-  // value is NULL.
-  bool make_guard(std::size_t index_number, const std::uint8_t* record, std::string& key) const;
+  // The lock key of the record's values in the index's value-locked parts; false if there is none:
+  // a value is NULL.
+  bool make_value_lock(std::size_t index_number, const std::uint8_t* record,
+                       std::string& key) const;
   // The order of a primary key among all, in a table whose primary key is one integer.
   std::optional<std::uint64_t> ordinal(std::string_view primary_key) const;
   // All keys of an index: [index id, index id + 1).
-  kv::KeyRange whole_range(std::size_t index_number) const;
+  KeyRange whole_range(std::size_t index_number) const;
 
  private:
   catalog::TablePointer definition_;

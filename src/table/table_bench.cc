@@ -14,8 +14,8 @@
 #include "lock/lock_manager.h"
 #include "table/cursor.h"
 #include "table/row_writer.h"
-#include "table/state_loader.h"
 #include "table/table.h"
+#include "table/table_opening.h"
 #include "txn/transaction_manager.h"
 
 namespace basalt::table {

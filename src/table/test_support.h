@@ -19,8 +19,8 @@
 #include "table/checker.h"
 #include "table/cursor.h"
 #include "table/row_writer.h"
-#include "table/state_loader.h"
 #include "table/table.h"
+#include "table/table_opening.h"
 #include "txn/transaction_manager.h"
 
 // What the tests of rows and indexes share: one table with every kind of index, its records by
@@ -255,11 +255,11 @@ class NeverInterrupted final : public Interruption {
 // A database with the table open, which can be closed and opened again.
 class Store {
  public:
-  // `guarded_parts`: of the index by_amount.
-  explicit Store(Keys keys, std::uint32_t guarded_parts = 0) : keys_(keys) {
+  // `value_lock_parts`: of the index by_amount.
+  explicit Store(Keys keys, std::uint32_t value_lock_parts = 0) : keys_(keys) {
     open_database();
     catalog::TableDefinition definition = make_definition(keys);
-    definition.indexes[kByAmount].guarded_parts = guarded_parts;
+    definition.indexes[kByAmount].value_lock_parts = value_lock_parts;
     basalt::test::must(catalog_->create(std::move(definition)));
     open_table();
   }
@@ -310,9 +310,9 @@ class Store {
     Checker checker(*database_, *table_, never);
     Record record;
     std::vector<std::string> problems;
-    const bool is_sound = basalt::test::must(
-        checker.run(record.data(), [](std::uint8_t*) { return Status::ok(); },
-                    [&](const std::string& problem) { problems.push_back(problem); }));
+    const bool is_sound = basalt::test::must(checker.run(
+        record.data(), [](std::uint8_t*) { return Status::ok(); },
+        [&](const std::string& problem) { problems.push_back(problem); }));
     EXPECT_EQ(is_sound, problems.empty());
     return problems;
   }

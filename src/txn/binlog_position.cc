@@ -39,7 +39,7 @@ bool parse_binlog_position(std::string_view bytes, std::uint64_t& number,
 
 Status BinlogPositions::load(kv::Database& database) {
   const std::lock_guard guard(mutex_);
-  const kv::KeyRange range{std::string(1, kRecordType), std::string(1, kRecordType + 1)};
+  const KeyRange range{std::string(1, kRecordType), std::string(1, kRecordType + 1)};
   kv::Iterator iterator = database.new_iterator(kv::kSystemFamily, {}, range);
   for (iterator.seek_to_first(); iterator.is_valid(); iterator.next()) {
     if (iterator.key().size() != kKeyBytes) continue;
@@ -62,12 +62,12 @@ Status BinlogPositions::load(kv::Database& database) {
 }
 
 std::optional<BinlogPositions::Record> BinlogPositions::begin_commit(
-    std::uint64_t place, const BinlogPosition& position) {
+    std::uint64_t ticket, const BinlogPosition& position) {
   Record record;
   {
     const std::lock_guard guard(mutex_);
     // What is in a free slot is smaller than this number, too.
-    if (base_ + place < newest_number_) return std::nullopt;
+    if (base_ + ticket < newest_number_) return std::nullopt;
     if (free_slots_.empty()) {
       record.slot = slot_count_++;
     } else {
@@ -76,17 +76,17 @@ std::optional<BinlogPositions::Record> BinlogPositions::begin_commit(
     }
   }
   record.key = binlog_position_key(record.slot);
-  record.value = pack_binlog_position(base_ + place, position);
+  record.value = pack_binlog_position(base_ + ticket, position);
   return record;
 }
 
-void BinlogPositions::end_commit(const Record& record, std::uint64_t place,
+void BinlogPositions::end_commit(const Record& record, std::uint64_t ticket,
                                  const BinlogPosition& position, bool is_written) {
   if (!is_written) return;
   const std::lock_guard guard(mutex_);
   free_slots_.push_back(record.slot);
-  if (base_ + place < newest_number_) return;
-  newest_number_ = base_ + place;
+  if (base_ + ticket < newest_number_) return;
+  newest_number_ = base_ + ticket;
   newest_ = position;
 }
 

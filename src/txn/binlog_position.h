@@ -24,7 +24,7 @@ struct BinlogPosition {
 // Purpose     A copy of the engine's files tells up to where of the binary log it goes, without
 //             the binary log.
 // How         Commits run in parallel and reach the store in another order than the binary log's,
-//             so each writes, with the number of its place in the order, to a slot that no other
+//             so each writes, with its commit ticket, to a slot that no other
 //             commit in flight uses. The record with the greatest number counts. A transaction
 //             that is overtaken before it begins to commit writes nothing. docs/formats/catalog.md
 // Threads     Safe from any thread.
@@ -39,11 +39,11 @@ class BinlogPositions {
 
   // Reads what is stored. To be called once, first.
   Status load(kv::Database& database);
-  // The transaction at `place` of the commit order is about to commit. No value: no need to store
+  // The transaction of `ticket` is about to commit. No value: no need to store
   // anything. A record must be given back to end_commit().
-  std::optional<Record> begin_commit(std::uint64_t place, const BinlogPosition& position);
+  std::optional<Record> begin_commit(std::uint64_t ticket, const BinlogPosition& position);
   // Whether the record was written. After a failure that is not known, and the slot stays unused.
-  void end_commit(const Record& record, std::uint64_t place, const BinlogPosition& position,
+  void end_commit(const Record& record, std::uint64_t ticket, const BinlogPosition& position,
                   bool is_written);
   std::optional<BinlogPosition> newest() const;
 

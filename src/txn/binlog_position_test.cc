@@ -19,7 +19,9 @@ using namespace std::string_literals;
 // record type instead of editing the expectation.
 TEST(BinlogPosition, StoredFormatIsFrozen) {
   EXPECT_EQ(binlog_position_key(0x01020304), "\x07\x01\x02\x03\x04"s);
-  EXPECT_EQ(pack_binlog_position(300, {"bin.000001", 1000}), "\xAC\x02\xE8\x07\x0A"s "bin.000001");
+  EXPECT_EQ(pack_binlog_position(300, {"bin.000001", 1000}),
+            "\xAC\x02\xE8\x07\x0A"s
+            "bin.000001");
 }
 
 TEST(BinlogPosition, WhatIsPackedComesBackAndNothingElseDoes) {
@@ -45,11 +47,11 @@ class BinlogPositionsTest : public testing::Test {
     batch.put(kv::kSystemFamily, record->key, record->value);
     must(database_->write(batch, kv::Durability::kBuffered));
   }
-  static BinlogPosition position(std::uint64_t place) { return {"bin.000001", place * 100}; }
-  void commit(std::uint64_t place, const BinlogPosition& at) {
-    const auto record = positions_->begin_commit(place, at);
+  static BinlogPosition position(std::uint64_t ticket) { return {"bin.000001", ticket * 100}; }
+  void commit(std::uint64_t ticket, const BinlogPosition& at) {
+    const auto record = positions_->begin_commit(ticket, at);
     write(record);
-    if (record) positions_->end_commit(*record, place, at, true);
+    if (record) positions_->end_commit(*record, ticket, at, true);
   }
   void restart() {
     positions_ = std::make_unique<BinlogPositions>();
@@ -79,8 +81,8 @@ TEST_F(BinlogPositionsTest, TheNewestCommitIsRememberedOverRestarts) {
 }
 
 TEST_F(BinlogPositionsTest, CommitsOneAfterAnotherUseOneSlot) {
-  for (std::uint64_t place = 1; place <= 100; ++place) commit(place, position(place));
-  kv::KeyRange all{binlog_position_key(0), binlog_position_key(UINT32_MAX)};
+  for (std::uint64_t ticket = 1; ticket <= 100; ++ticket) commit(ticket, position(ticket));
+  KeyRange all{binlog_position_key(0), binlog_position_key(UINT32_MAX)};
   EXPECT_EQ(kv::test::count_entries(*database_, kv::kSystemFamily, all), 1u);
 }
 
@@ -111,10 +113,10 @@ TEST_F(BinlogPositionsTest, ADamagedRecordIsLeftOutOfAccount) {
 }
 
 // Commits in flight begin, reach the store and end in random order; after each write a crash would
-// find the greatest place that was written.
+// find the greatest ticket that was written.
 TEST_F(BinlogPositionsTest, AtAnyMomentTheStoreHasTheGreatestPlaceThatReachedIt) {
   struct InFlight {
-    std::uint64_t place;
+    std::uint64_t ticket;
     std::optional<BinlogPositions::Record> record;
     int step = 0;
   };
@@ -129,19 +131,19 @@ TEST_F(BinlogPositionsTest, AtAnyMomentTheStoreHasTheGreatestPlaceThatReachedIt)
     }
     const std::size_t chosen = random() % flights.size();
     InFlight& flight = flights[chosen];
-    const BinlogPosition at = position(flight.place);
+    const BinlogPosition at = position(flight.ticket);
     if (flight.step == 0) {
-      flight.record = positions_->begin_commit(flight.place, at);
+      flight.record = positions_->begin_commit(flight.ticket, at);
       flight.step = flight.record ? 1 : 2;
     } else if (flight.step == 1) {
       write(flight.record);
-      greatest_written = std::max(greatest_written, flight.place);
+      greatest_written = std::max(greatest_written, flight.ticket);
       flight.step = 2;
       BinlogPositions after_crash;
       must(after_crash.load(*database_));
       ASSERT_EQ(after_crash.newest(), position(greatest_written)) << "step " << step;
     } else {
-      if (flight.record) positions_->end_commit(*flight.record, flight.place, at, true);
+      if (flight.record) positions_->end_commit(*flight.record, flight.ticket, at, true);
       flights.erase(flights.begin() + static_cast<std::ptrdiff_t>(chosen));
     }
   }

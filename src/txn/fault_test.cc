@@ -4,26 +4,26 @@
 
 #include "base/log.h"
 #include "base/test_support.h"
-#include "kv/faulty_file_system.h"
 #include "kv/test_directory.h"
 #include "lock/lock_manager.h"
 #include "txn/test_support.h"
 #include "txn/transaction.h"
 #include "txn/transaction_manager.h"
+#include "wal/faulty_file_system.h"
 
 // Goal: a transaction whose end fails is afterwards either as if it had never been or whole, and
 // who was told that it is committed or prepared can rely on it: at once, after a resume, and after
-// a crash before or behind the resume. Method: each write and sync of the log fails, one at a time.
+// a crash before or behind the resume. Method: each write and sync of the WAL fails, one at a time.
 namespace basalt::txn {
 namespace {
 
 using basalt::test::fails_with;
 using basalt::test::must;
 using basalt::test::succeeds;
-using kv::test::FaultyFileSystem;
-using kv::test::Operation;
 using test::kNoWait;
 using test::put;
+using wal::test::FaultyFileSystem;
+using wal::test::Operation;
 using Decision = TransactionManager::Decision;
 
 class TransactionFaultTest : public testing::Test {
@@ -146,9 +146,9 @@ TEST_F(TransactionFaultTest, ADecisionThatCannotBeWrittenIsWrittenAtResume) {
     auto transaction = changed("k", is_commit ? "v" : "w");
     must(transaction->prepare("x", kv::Durability::kSynced));
     fail(Operation::kAppend);
-    EXPECT_FALSE((is_commit ? transaction->commit(kv::Durability::kBuffered)
-                            : transaction->rollback())
-                     .is_ok());
+    EXPECT_FALSE(
+        (is_commit ? transaction->commit(kv::Durability::kBuffered) : transaction->rollback())
+            .is_ok());
     transactions_->keep_decided(std::move(transaction),
                                 is_commit ? Decision::kCommit : Decision::kRollback);
     EXPECT_TRUE(is_locked("k"));
@@ -176,9 +176,9 @@ TEST_F(TransactionFaultTest, ADecisionThatCannotBeWrittenIsOpenAgainAfterACrash)
   EXPECT_EQ(read("k"), "v");
 }
 
-// The commit's record is whole in the log when its sync fails. The log is kept, because it has the
+// The commit's record is whole in the WAL when its sync fails. The WAL is kept, because it has the
 // prepared transaction, and at the next start RocksDB would take the record for the end of the
-// transaction, but not its changes: those of that log are in files, it thinks.
+// transaction, but not its changes: those of that WAL are in files, it thinks.
 TEST_F(TransactionFaultTest, ACommitWhoseSyncFailedIsNotTakenForDoneAfterAResumeAndACrash) {
   for (const bool is_decided_before_the_crash : {true, false}) {
     const std::string key = is_decided_before_the_crash ? "k" : "l";

@@ -8,12 +8,9 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "kv/rocksdb_access.h"
+#include "kv/rocksdb_reads.h"
 
 namespace basalt::txn {
-
-using kv::slice_of;
-namespace rdb = kv::rdb;
 
 void PendingInserts::note(std::span<const std::string_view> keys) {
   const std::lock_guard guard(spans_mutex_);
@@ -47,16 +44,15 @@ rdb::WriteBatchWithIndex& PendingInserts::indexed_batch() {
   return batch;
 }
 
-bool PendingInserts::find(const kv::Database& database, kv::FamilyId family,
-                          std::string_view lower, std::string_view upper, std::string& key,
-                          std::string& value) {
+bool PendingInserts::find(const kv::Database& database, kv::FamilyId family, std::string_view lower,
+                          std::string_view upper, std::string& key, std::string& value) {
   const std::lock_guard guard(batch_mutex_);
   if (writes_ == nullptr) return false;
   const std::unique_ptr<rdb::WBWIIterator> changes(
       indexed_batch().NewIterator(database.family_handle(family)));
-  for (changes->Seek(slice_of(lower)); changes->Valid(); changes->Next()) {
+  for (changes->Seek(rdb::slice_of(lower)); changes->Valid(); changes->Next()) {
     const rdb::WriteEntry entry = changes->Entry();
-    if (entry.key.compare(slice_of(upper)) >= 0) return false;
+    if (entry.key.compare(rdb::slice_of(upper)) >= 0) return false;
     if (entry.type != rdb::kPutRecord) continue;
     key.assign(entry.key.data(), entry.key.size());
     value.assign(entry.value.data(), entry.value.size());

@@ -61,7 +61,7 @@ class PendingInserts {
 
   // Whether keys in [lower, upper), of one index, may have been announced.
   bool may_touch(std::string_view lower, std::string_view upper) const;
-  // The first key put into [lower, upper). Waits while the batch is being written to the log.
+  // The first key put into [lower, upper). Waits while the batch is being written to the WAL.
   bool find(const kv::Database& database, kv::FamilyId family, std::string_view lower,
             std::string_view upper, std::string& key, std::string& value);
 

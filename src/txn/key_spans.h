@@ -43,7 +43,7 @@ class KeySpans {
   }
   void clear() {
     used_ = 0;
-    if (spans_.size() > kMostKept) spans_.resize(kMostKept);
+    if (spans_.size() > kKeptMax) spans_.resize(kKeptMax);
   }
 
   std::span<const Span> all() const { return std::span(spans_).first(used_); }
@@ -65,7 +65,7 @@ class KeySpans {
   }
 
  private:
-  static constexpr std::size_t kMostKept = 64;
+  static constexpr std::size_t kKeptMax = 64;
 
   std::vector<Span> spans_;  // behind the used ones are those that clear() left
   std::size_t used_ = 0;

@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "kv/power_loss_file_system.h"
 #include "txn/test_support.h"
+#include "wal/power_loss_file_system.h"
 
-// Goal: a transaction that has its place in the commit order is committed, whatever happens: by its
+// Goal: a transaction that has its commit ticket is committed, whatever happens: by its
 // session, after an error of the disk, or after a crash; and who waits for it sees it. Method: a
 // file size limit of the process plays the disk that cannot be written.
 namespace basalt::txn {
@@ -57,7 +57,7 @@ class OrderedCommitTest : public testing::Test {
   std::unique_ptr<Transaction> ordered(const std::string& name, std::string_view key,
                                        std::uint64_t offset = 0) {
     auto transaction = prepared(name, key);
-    transaction->enter_order(offset == 0 ? "" : "bin.000001", offset);
+    transaction->take_commit_ticket(offset == 0 ? "" : "bin.000001", offset);
     return transaction;
   }
   bool is_locked(std::string_view key) {
@@ -83,14 +83,14 @@ TEST_F(OrderedCommitTest, ItIsInvisibleAndLockedUntilItsCommit) {
 }
 
 TEST_F(OrderedCommitTest, APrepareSyncsOnceTogetherWithOthersAndACommitDoesNot) {
-  const std::uint64_t before = store_.database().log_sync_count();
+  const std::uint64_t before = store_.database().wal_sync_count();
   const auto transaction = ordered("x", "k");
-  EXPECT_EQ(store_.database().log_sync_count(), before + 1);
+  EXPECT_EQ(store_.database().wal_sync_count(), before + 1);
   must(transaction->commit(kv::Durability::kSynced));
   put(*transaction, "k", "w");
   must(transaction->prepare("y", kv::Durability::kBuffered));
   must(transaction->commit(kv::Durability::kBuffered));
-  EXPECT_EQ(store_.database().log_sync_count(), before + 1);
+  EXPECT_EQ(store_.database().wal_sync_count(), before + 1);
 }
 
 TEST_F(OrderedCommitTest, WhoWaitsForItSeesIt) {
@@ -123,7 +123,7 @@ TEST_F(OrderedCommitTest, TheBinaryLogsPositionIsStoredWithTheCommit) {
 
 TEST_F(OrderedCommitTest, AfterACrashItIsPreparedAgain) {
   auto transaction = ordered("x", "k", 500);
-  store_.database().sync_log().ignore("not needed for a crash of the process");
+  store_.database().sync_wal().ignore("not needed for a crash of the process");
   manager().keep_decided(std::move(transaction), Decision::kCommit);
   store_.crash();
   EXPECT_EQ(manager().prepared_names(), std::vector<std::string>{"x"});
@@ -222,18 +222,18 @@ class OrderedCommitOnDiskTest : public testing::Test {
  protected:
   // Commits one, lets the machine stop, and recovers.
   void commit_and_stop(bool is_decided_by_user) {
-    kv::test::PowerLossFileSystem::Image image;
+    wal::test::PowerLossFileSystem::Image image;
     {
       Parts parts(must(kv::Database::open(kv::test::small_options(directory_ / "db"), files_)));
       const auto transaction = parts.manager.make_transaction(nullptr);
       put(*transaction, "k", "v");
       must(transaction->prepare("x", kv::Durability::kSynced, is_decided_by_user));
-      transaction->enter_order("bin.000001", 500);
+      transaction->take_commit_ticket("bin.000001", 500);
       must(transaction->commit(kv::Durability::kSynced));
-      kv::test::PowerLossFileSystem::Chance chance(1);
+      wal::test::PowerLossFileSystem::Chance chance(1);
       image = files_->draw(directory_ / "db", chance, [](const std::string&) { return 0.0; });
     }
-    kv::test::PowerLossFileSystem::write(image, directory_ / "image");
+    wal::test::PowerLossFileSystem::write(image, directory_ / "image");
     const Parts found(kv::test::open_database(directory_ / "image"));
     prepared_ = found.manager.prepared_names();
     value_ = kv::test::value_of(*found.database, test::kFamily, "k");
@@ -249,8 +249,8 @@ class OrderedCommitOnDiskTest : public testing::Test {
   };
 
   kv::test::TestDirectory directory_;
-  const std::shared_ptr<kv::test::PowerLossFileSystem> files_ =
-      std::make_shared<kv::test::PowerLossFileSystem>(1);
+  const std::shared_ptr<wal::test::PowerLossFileSystem> files_ =
+      std::make_shared<wal::test::PowerLossFileSystem>(1);
   std::vector<std::string> prepared_;
   std::string value_;
 };

@@ -10,16 +10,13 @@
 
 #include "base/bytes.h"
 #include "base/failpoint.h"
-#include "kv/rocksdb_access.h"
-#include "kv/status_conversion.h"
+#include "kv/rocksdb_reads.h"
+#include "rdb/status_conversion.h"
 #include "txn/transaction_manager.h"
 #include "txn/union_iterator.h"
+#include "wal/wal_write.h"
 
 namespace basalt::txn {
-
-using kv::from_rocksdb;
-using kv::slice_of;
-namespace rdb = kv::rdb;
 
 namespace {
 
@@ -67,7 +64,7 @@ void Transaction::finish() {
     changed_buckets_.shrink_to_fit();
   }
   changed_tables_.clear();
-  guards_.clear();
+  value_locks_.clear();
   if (changes_are_unknown_) manager_.changes().note_end_of_unknown(newest_sequence());
   changes_are_unknown_ = false;
   if (inserts_are_open_) {
@@ -89,8 +86,8 @@ void Transaction::finish() {
   is_decided_by_user_ = false;
   state_ = State::kIdle;
   // Last: whoever waits for it to be visible may find its locks gone, too.
-  if (place_ != 0) manager_.order().leave(place_);
-  place_ = 0;
+  if (commit_ticket_ != 0) manager_.order().retire(commit_ticket_);
+  commit_ticket_ = 0;
   binlog_position_.file.clear();
 }
 
@@ -120,8 +117,8 @@ void Transaction::leave_own_changes() {
 
 Status Transaction::roll_back_batch() {
   // An index is made anew, of all that stays.
-  return from_rocksdb(inserts_->is_indexed() ? writes_->GetWriteBatch()->RollbackToSavePoint()
-                                             : batch().RollbackToSavePoint());
+  return rdb::from_rocksdb(inserts_->is_indexed() ? writes_->GetWriteBatch()->RollbackToSavePoint()
+                                                  : batch().RollbackToSavePoint());
 }
 
 std::size_t Transaction::push_mark() {
@@ -138,7 +135,7 @@ Status Transaction::pop_mark() {
   const BatchGuard guard(*this);
   do {
     marks_.pop_back();
-    if (has_writes_) BASALT_TRY(from_rocksdb(batch().PopSavePoint()));
+    if (has_writes_) BASALT_TRY(rdb::from_rocksdb(batch().PopSavePoint()));
   } while (marks_.size() > statement_mark_ && marks_.back().is_released);
   return Status::ok();
 }
@@ -259,16 +256,16 @@ Status Transaction::get(kv::FamilyId family, std::string_view key, const kv::Rea
   value.reset();
   const rdb::Status status = own_changes().GetFromBatchAndDB(
       database.rocksdb().GetBaseDB(), kv::make_read_options(view, nullptr),
-      database.family_handle(family), slice_of(key), &value.slice());
+      database.family_handle(family), rdb::slice_of(key), &value.slice());
   found = status.ok();
-  return status.IsNotFound() ? Status::ok() : from_rocksdb(status);
+  return status.IsNotFound() ? Status::ok() : rdb::from_rocksdb(status);
 }
 
 Status Transaction::get_many(kv::FamilyId family, std::span<const std::string> keys,
                              const kv::ReadView& view, kv::PinnedValues& values) {
   kv::Database& database = manager_.database();
-  const bool asks_batch = std::ranges::any_of(
-      keys, [this](const std::string& key) { return may_have_changed(key); });
+  const bool asks_batch =
+      std::ranges::any_of(keys, [this](const std::string& key) { return may_have_changed(key); });
   if (!asks_batch) return database.get_many(family, keys, view, values);
   kv::PinnedValues::Slots& slots = values.prepare(keys);
   own_changes().MultiGetFromBatchAndDB(
@@ -283,8 +280,8 @@ Transaction::OwnVersion Transaction::own_version(kv::FamilyId family, std::strin
   if (!may_have_changed(key)) return OwnVersion::kNone;
   const std::unique_ptr<rdb::WBWIIterator> iterator(
       own_changes().NewIterator(manager_.database().family_handle(family)));
-  iterator->Seek(slice_of(key));
-  if (!iterator->Valid() || iterator->Entry().key != slice_of(key)) return OwnVersion::kNone;
+  iterator->Seek(rdb::slice_of(key));
+  if (!iterator->Valid() || iterator->Entry().key != rdb::slice_of(key)) return OwnVersion::kNone;
   const rdb::WriteEntry entry = iterator->Entry();
   if (entry.type != rdb::kPutRecord) return OwnVersion::kRemoved;
   value.assign(entry.value.data(), entry.value.size());
@@ -292,7 +289,7 @@ Transaction::OwnVersion Transaction::own_version(kv::FamilyId family, std::strin
 }
 
 kv::Iterator Transaction::new_iterator(kv::FamilyId family, const kv::ReadView& view,
-                                       const kv::KeyRange& range) {
+                                       const KeyRange& range) {
   kv::Database& database = manager_.database();
   if (!may_have_changed(range.lower, range.upper)) {
     return database.new_iterator(family, view, range);
@@ -307,8 +304,7 @@ kv::Iterator Transaction::new_iterator(kv::FamilyId family, const kv::ReadView& 
 }
 
 kv::Iterator Transaction::new_union_iterator(kv::FamilyId family, const kv::ReadView& view,
-                                             const kv::KeyRange& range,
-                                             const SameRow& same_row) {
+                                             const KeyRange& range, const SameRow& same_row) {
   kv::Database& database = manager_.database();
   auto bounds = std::make_unique<kv::IteratorBounds>(range);
   rdb::DB& rocksdb = *database.rocksdb().GetBaseDB();
@@ -327,7 +323,7 @@ kv::Iterator Transaction::new_union_iterator(kv::FamilyId family, const kv::Read
   for (UnionIterator::Entry& entry : own) {
     seen.reset();
     const rdb::Status status = rocksdb.Get(kv::make_read_options(view, nullptr), handle,
-                                           slice_of(entry.key), &seen.slice());
+                                           rdb::slice_of(entry.key), &seen.slice());
     entry.replaces = status.ok() && same_row(entry.key, seen.view(), entry.value);
     // Which entries there are is not known without it.
     if (!status.ok() && !status.IsNotFound()) base.reset(rdb::NewErrorIterator(status));
@@ -339,17 +335,17 @@ kv::Iterator Transaction::new_union_iterator(kv::FamilyId family, const kv::Read
 
 // ---- locks
 
-Status Transaction::lock(std::string_view key, lock::LockMode mode,
-                         const lock::WaitPolicy& policy, bool* newly_acquired) {
+Status Transaction::lock(std::string_view key, lock::LockMode mode, const lock::WaitPolicy& policy,
+                         bool* newly_acquired) {
   activate();
   return manager_.locks().lock(owner_, key, mode, policy, newly_acquired);
 }
 
-Status Transaction::guard(kv::FamilyId family, std::string_view key,
+Status Transaction::lock_value(kv::FamilyId family, std::string_view key,
                           const lock::WaitPolicy& policy) {
   bool is_new = false;
   BASALT_TRY(lock(key, lock::LockMode::kExclusive, policy, &is_new));
-  if (is_new) guards_.push_back({family, std::string(key)});
+  if (is_new) value_locks_.push_back({family, std::string(key)});
   return Status::ok();
 }
 
@@ -371,9 +367,7 @@ bool Transaction::may_lack_inserts(std::string_view key, std::uint64_t sequence)
   return manager_.inserts().has_commits_since(load_be32(key.data()), sequence);
 }
 
-std::uint64_t Transaction::newest_sequence() const {
-  return manager_.database().newest_sequence();
-}
+std::uint64_t Transaction::newest_sequence() const { return manager_.database().newest_sequence(); }
 
 bool Transaction::is_unchanged_since(std::string_view row_key, std::uint64_t sequence) const {
   return manager_.changes().is_unchanged_since(row_key, sequence);
@@ -462,8 +456,8 @@ Status Transaction::begin_writing() {
     activate();
     rdb::TransactionOptions options;
     options.skip_concurrency_control = true;
-    rdb::Transaction* transaction = manager_.database().rocksdb().BeginTransaction(
-        rdb::WriteOptions(), options, writes_.get());
+    rdb::Transaction* transaction =
+        manager_.database().rocksdb().BeginTransaction(rdb::WriteOptions(), options, writes_.get());
     if (writes_.get() != transaction) {
       writes_.reset(transaction);
       inserts_->attach(writes_.get());
@@ -478,7 +472,8 @@ Status Transaction::begin_writing() {
 }
 
 void Transaction::note_change(std::string_view key) {
-  if (!changed_keys_.add(key)) [[likely]] return;
+  if (!changed_keys_.add(key)) [[likely]]
+    return;
   const std::uint32_t index = KeySpans::index_of(key);
   BASALT_DEBUG_ASSERT(manager_.may_change(index));
   changed_indexes_.note(index);
@@ -500,38 +495,36 @@ Status Transaction::put(kv::FamilyId family, std::string_view key, std::string_v
   const BatchGuard guard(*this);
   BASALT_TRY(begin_writing());
   note_change(key);
-  return from_rocksdb(writes_->PutUntracked(manager_.database().family_handle(family),
-                                            slice_of(key), slice_of(value)));
+  return rdb::from_rocksdb(writes_->PutUntracked(manager_.database().family_handle(family),
+                                                 rdb::slice_of(key), rdb::slice_of(value)));
 }
 
 Status Transaction::remove(kv::FamilyId family, std::string_view key) {
   const BatchGuard guard(*this);
   BASALT_TRY(begin_writing());
   note_change(key);
-  return from_rocksdb(
-      writes_->DeleteUntracked(manager_.database().family_handle(family), slice_of(key)));
+  return rdb::from_rocksdb(
+      writes_->DeleteUntracked(manager_.database().family_handle(family), rdb::slice_of(key)));
 }
 
 Status Transaction::remove_single(kv::FamilyId family, std::string_view key) {
   const BatchGuard guard(*this);
   BASALT_TRY(begin_writing());
   note_change(key);
-  return from_rocksdb(
-      writes_->SingleDeleteUntracked(manager_.database().family_handle(family), slice_of(key)));
+  return rdb::from_rocksdb(writes_->SingleDeleteUntracked(manager_.database().family_handle(family),
+                                                          rdb::slice_of(key)));
 }
 
 // ---- the end
 
-std::uint64_t Transaction::batch_bytes() const {
-  return has_writes_ ? batch().GetDataSize() : 0;
-}
+std::uint64_t Transaction::batch_bytes() const { return has_writes_ ? batch().GetDataSize() : 0; }
 
 // The batch is there twice while its memory grows, and while it is put into the memtable; once more
 // if RocksDB copies what was prepared, when it is committed.
 std::uint64_t Transaction::memory_bytes() const {
   std::uint64_t bytes = owner_.memory_bytes();
   bytes += changed_buckets_.capacity() * sizeof(std::uint32_t);
-  bytes += guards_.capacity() * sizeof(Guard);
+  bytes += value_locks_.capacity() * sizeof(ValueLock);
   if (!has_writes_) return bytes;
   const rdb::WriteBatch& changes = batch();
   const std::uint64_t entry_bytes =
@@ -542,7 +535,8 @@ std::uint64_t Transaction::memory_bytes() const {
 
 Status Transaction::check_size() const {
   const std::uint64_t bytes = memory_bytes();
-  if (bytes <= memory_max_) [[likely]] return Status::ok();
+  if (bytes <= memory_max_) [[likely]]
+    return Status::ok();
   return Status(ErrorCode::kTooLarge,
                 "the transaction's changes, locks and commit take " + std::to_string(bytes) +
                     " bytes of memory, more than rocksdb_write_batch_max_bytes allows; change "
@@ -555,46 +549,46 @@ Status Transaction::check_room() const {
 }
 
 Status Transaction::prepare(const std::string& name, kv::Durability durability,
-                            bool keeps_guards) {
+                            bool keeps_value_locks) {
   BASALT_ASSERT(state_ == State::kActive);
   end_statement();
   {
     const BatchGuard held(*this);
     if (!has_writes_) BASALT_TRY(begin_writing());
-    if (keeps_guards) {
+    if (keeps_value_locks) {
       // Of what it has only locked the rows stay as they are, too.
       for (const std::uint32_t index : manager_.locks().locked_spaces(owner_)) {
         changed_indexes_.note(index);
       }
       // Recovery locks every key that the transaction changes; removing what is not there changes
       // nothing else.
-      for (const Guard& guard : guards_) BASALT_TRY(remove(guard.family, guard.key));
+      for (const ValueLock& lock : value_locks_) BASALT_TRY(remove(lock.family, lock.key));
     }
     BASALT_TRY(check_room());
-    BASALT_TRY(from_rocksdb(writes_->SetName(name)));
+    BASALT_TRY(rdb::from_rocksdb(writes_->SetName(name)));
     // Not synced by RocksDB: all other writes would wait for it.
     writes_->GetWriteOptions()->sync = false;
     BASALT_FAILPOINT("txn.prepare.before_write");
-    const kv::LogWrite log_write;
+    const wal::WalWrite log_write;
     BASALT_TRY(manager_.database().outcome_of_write(writes_->Prepare()));
   }
   name_ = name;
-  is_decided_by_user_ = keeps_guards;
+  is_decided_by_user_ = keeps_value_locks;
   state_ = State::kPrepared;
-  if (keeps_guards) {
+  if (keeps_value_locks) {
     manager_.locks().release_gaps(owner_);
     manager_.note_user_prepared(name_);
     is_user_prepared_ = true;
   }
   BASALT_FAILPOINT("txn.prepare.before_sync");
-  if (durability == kv::Durability::kSynced) BASALT_TRY(manager_.database().sync_log());
+  if (durability == kv::Durability::kSynced) BASALT_TRY(manager_.database().sync_wal());
   BASALT_FAILPOINT("txn.prepare.after_write");
   return Status::ok();
 }
 
-void Transaction::enter_order(std::string_view file, std::uint64_t offset) {
+void Transaction::take_commit_ticket(std::string_view file, std::uint64_t offset) {
   BASALT_ASSERT(state_ == State::kPrepared);
-  place_ = manager_.order().enter();
+  commit_ticket_ = manager_.order().issue();
   binlog_position_.file.assign(file);
   binlog_position_.offset = offset;
   state_ = State::kOrdered;
@@ -602,23 +596,24 @@ void Transaction::enter_order(std::string_view file, std::uint64_t offset) {
 
 // Writes the commit, with the position in the binary log that it reaches.
 Status Transaction::write_commit() {
-  const kv::LogWrite log_write;
+  const wal::WalWrite log_write;
   const kv::Database& database = manager_.database();
   if (state_ == State::kActive) return database.outcome_of_write(writes_->Commit());
   rdb::WriteBatch* batch = writes_->GetCommitTimeWriteBatch();
   batch->Clear();  // an earlier attempt has left its part there
   std::optional<BinlogPositions::Record> record;
   if (!binlog_position_.file.empty()) {
-    record = manager_.binlog_positions().begin_commit(place_, binlog_position_);
+    record = manager_.binlog_positions().begin_commit(commit_ticket_, binlog_position_);
   }
   Status status;
   if (record) {
-    status = from_rocksdb(
+    status = rdb::from_rocksdb(
         batch->Put(database.family_handle(kv::kSystemFamily), record->key, record->value));
   }
   if (status.is_ok()) status = database.outcome_of_write(writes_->Commit());
   if (record) {
-    manager_.binlog_positions().end_commit(*record, place_, binlog_position_, status.is_ok());
+    manager_.binlog_positions().end_commit(*record, commit_ticket_, binlog_position_,
+                                           status.is_ok());
   }
   return status;
 }
@@ -655,13 +650,13 @@ Status Transaction::rollback() {
   BASALT_ASSERT(state_ != State::kOrdered);
   if (has_writes_) {
     const BatchGuard guard(*this);
-    const kv::LogWrite log_write;
+    const wal::WalWrite log_write;
     const bool keeps_batch = batch_bytes() <= kKeptBatchBytes;
     leave_own_changes();
-    Status status = from_rocksdb(writes_->Rollback());
+    Status status = rdb::from_rocksdb(writes_->Rollback());
     if (state_ == State::kPrepared && !status.is_ok()) return status;
     // RocksDB frees a name only with the object; and one whose prepare or commit failed, which
-    // cannot be rolled back but has nothing in the log, is of no more use.
+    // cannot be rolled back but has nothing in the WAL, is of no more use.
     if (state_ == State::kPrepared || !status.is_ok() || !keeps_batch) drop_batch();
   }
   finish();

@@ -22,13 +22,13 @@ namespace basalt_rocksdb {
 class Transaction;
 class WriteBatch;
 class WriteBatchWithIndex;
-}
+}  // namespace basalt_rocksdb
 
 // Transactions: what a session sees, what it holds, and how its changes become permanent.
 //
 // States      Idle -> Active [first read view, lock or write] -> Idle [commit, rollback]
 //             Active -> Prepared [prepare] -> Idle [commit, rollback]
-//             Prepared -> Ordered [enter_order] -> Idle [commit]
+//             Prepared -> Ordered [take_commit_ticket] -> Idle [commit]
 //             Prepared survives a crash; TransactionManager::recover() brings it back. Ordered is
 //             Prepared then: whoever ordered it knows the decision.
 // Threads     A transaction belongs to one thread at a time; lock_owner().interrupt may come
@@ -143,15 +143,15 @@ class Transaction {
   Status get(kv::FamilyId family, std::string_view key, const kv::ReadView& view,
              kv::PinnedValue& value, bool& found);
   // As Database::get_many(), own changes included.
-  Status get_many(kv::FamilyId family, std::span<const std::string> keys,
-                  const kv::ReadView& view, kv::PinnedValues& values);
+  Status get_many(kv::FamilyId family, std::span<const std::string> keys, const kv::ReadView& view,
+                  kv::PinnedValues& values);
   // Whether two values of one key belong to the same row.
   using SameRow = std::function<bool(std::string_view key, std::string_view, std::string_view)>;
   // As new_iterator(), but a key that is in the view and among own changes is seen twice, the
   // view's entry first, unless it belongs to the same row; and own removals hide nothing. For
   // unique indexes, see UnionIterator.
   kv::Iterator new_union_iterator(kv::FamilyId family, const kv::ReadView& view,
-                                  const kv::KeyRange& range, const SameRow& same_row);
+                                  const KeyRange& range, const SameRow& same_row);
 
   // What this transaction did to a key.
   enum class OwnVersion : std::uint8_t { kNone, kPut, kRemoved };
@@ -166,8 +166,7 @@ class Transaction {
   // taken: a version whose index entries the snapshot does not have.
   bool may_be_newer_than_snapshot(std::string_view row_key) const;
   // Own changes made so far are included, later ones need not be.
-  kv::Iterator new_iterator(kv::FamilyId family, const kv::ReadView& view,
-                            const kv::KeyRange& range);
+  kv::Iterator new_iterator(kv::FamilyId family, const kv::ReadView& view, const KeyRange& range);
 
   // ---- locks
 
@@ -176,7 +175,7 @@ class Transaction {
               bool* newly_acquired = nullptr);
   // Locks a value, exclusively, that is the beginning of keys but never a whole one: `key`, of an
   // index in `family`. A prepared transaction holds it again after a restart, if prepare() says so.
-  Status guard(kv::FamilyId family, std::string_view key, const lock::WaitPolicy& policy);
+  Status lock_value(kv::FamilyId family, std::string_view key, const lock::WaitPolicy& policy);
   // Gives a lock back that guards nothing: the row did not match.
   void unlock(std::string_view key);
 
@@ -236,17 +235,18 @@ class Transaction {
 
   // ---- the end
 
-  // Writes the changes to the log under `name`, undecided. Names are unique among prepared ones.
-  // `keeps_guards`: a user has named it and decides it, perhaps after a restart; others may use the
-  // engine before. Its gap locks are given up then: nothing will be read any more.
-  // After an error it is either prepared, then not durably, or active: to be rolled back.
-  Status prepare(const std::string& name, kv::Durability durability, bool keeps_guards = false);
-  // Gives a prepared transaction its place in the commit order: it will be committed, whatever
+  // Writes the changes to the WAL under `name`, undecided. Names are unique among prepared ones.
+  // `keeps_value_locks`: a user has named it and decides it, perhaps after a restart; others may
+  // use the engine before. Its gap locks are given up then: nothing will be read any more. After an
+  // error it is either prepared, then not durably, or active: to be rolled back.
+  Status prepare(const std::string& name, kv::Durability durability,
+                 bool keeps_value_locks = false);
+  // Gives a prepared transaction its commit ticket: it will be committed, whatever
   // happens. In the binary log it ends at `offset` of `file`, if that is not empty. Takes less than
   // a microsecond; others see nothing of it before commit().
-  void enter_order(std::string_view file, std::uint64_t offset);
+  void take_commit_ticket(std::string_view file, std::uint64_t offset);
   // Whether recovery finds in the binary log that it is to be committed: one that is ordered, has a
-  // place there, and was not named by a user, to whom recovery leaves what is prepared.
+  // ticket, and was not named by a user, to whom recovery leaves what is prepared.
   bool is_decided_by_binlog() const {
     return state_ == State::kOrdered && !binlog_position_.file.empty() && !is_decided_by_user_;
   }
@@ -355,13 +355,13 @@ class Transaction {
   // Whether a user has prepared it: TransactionManager::note_user_prepared().
   bool is_user_prepared_ = false;
   bool is_decided_by_user_ = false;
-  std::uint64_t place_ = 0;  // in the commit order
+  std::uint64_t commit_ticket_ = 0;  // in the commit order
   BinlogPosition binlog_position_;
-  struct Guard {
+  struct ValueLock {
     kv::FamilyId family;
     std::string key;
   };
-  std::vector<Guard> guards_;
+  std::vector<ValueLock> value_locks_;
   // ChangeTracker buckets of the rows changed.
   std::vector<std::uint32_t> changed_buckets_;
   bool changes_are_unknown_ = false;  // recovered after a crash

@@ -6,13 +6,11 @@
 
 #include <utility>
 
-#include "kv/rocksdb_access.h"
-#include "kv/status_conversion.h"
+#include "kv/rocksdb_reads.h"
+#include "rdb/status_conversion.h"
 
 namespace basalt::txn {
 namespace {
-
-namespace rdb = kv::rdb;
 
 // Locks every key a batch changes, notes its index, and announces every key it puts: which of them
 // are rows is known only to the catalog, and a few locks too many on a recovered transaction cost
@@ -55,7 +53,7 @@ class KeyLocker : public rdb::WriteBatch::Handler {
 }  // namespace
 
 TransactionManager::~TransactionManager() {
-  // Their durable part stays in the log for the next start; only memory goes.
+  // Their durable part stays in the WAL for the next start; only memory goes.
   const auto leave = [this](Transaction& transaction) {
     locks_.release_all(transaction.owner_);
     if (transaction.inserts_are_open_) inserts_->remove(transaction.inserts_.get());
@@ -85,8 +83,8 @@ Status TransactionManager::recover() {
     transaction->inserts_are_open_ = true;
     KeyLocker locker(locks_, transaction->owner_, *transaction->inserts_,
                      transaction->changed_indexes_);
-    const Status status = kv::from_rocksdb(
-        prepared->GetWriteBatch()->GetWriteBatch()->Iterate(&locker));
+    const Status status =
+        rdb::from_rocksdb(prepared->GetWriteBatch()->GetWriteBatch()->Iterate(&locker));
     detach_prepared(std::move(transaction));
     if (!status.is_ok()) return Status(status.code(), "recovery: " + status.message());
   }
@@ -150,8 +148,7 @@ Status TransactionManager::rollback_prepared(const std::string& name, bool& foun
   return status;
 }
 
-void TransactionManager::keep_decided(std::shared_ptr<Transaction> transaction,
-                                      Decision decision) {
+void TransactionManager::keep_decided(std::shared_ptr<Transaction> transaction, Decision decision) {
   BASALT_ASSERT(transaction->state() == Transaction::State::kPrepared ||
                 transaction->state() == Transaction::State::kOrdered);
   locks_.forget_user(transaction->lock_owner());
@@ -189,9 +186,9 @@ Status TransactionManager::wait_for_ordered(const std::function<bool()>& may_wai
   };
   if (order_.wait_for(order_.newest(), asks_on)) return Status::ok();
   if (stuck == 0) return Status::of(ErrorCode::kInterrupted);
-  return Status(ErrorCode::kReadOnly,
-                std::to_string(stuck) + " transactions are decided that cannot be written; the "
-                "error log tells why");
+  return Status(ErrorCode::kReadOnly, std::to_string(stuck) +
+                                          " transactions are decided that cannot be written; the "
+                                          "error log tells why");
 }
 
 }  // namespace basalt::txn

@@ -15,7 +15,7 @@
 #include "lock/lock_manager.h"
 #include "txn/binlog_position.h"
 #include "txn/change_tracker.h"
-#include "txn/commit_order.h"
+#include "txn/commit_tickets.h"
 #include "txn/insert_registry.h"
 #include "txn/transaction.h"
 #include "txn/undecided_changes.h"
@@ -37,7 +37,7 @@ class TransactionManager {
   lock::LockManager& locks() { return locks_; }
   ChangeTracker& changes() { return *changes_; }
   InsertRegistry& inserts() { return *inserts_; }
-  CommitOrder& order() { return order_; }
+  CommitTickets& order() { return order_; }
   BinlogPositions& binlog_positions() { return binlog_positions_; }
   UndecidedChanges& undecided() { return *undecided_; }
   const std::shared_ptr<UndecidedChanges>& shared_undecided() { return undecided_; }
@@ -82,7 +82,7 @@ class TransactionManager {
   Status commit_decided();
   std::size_t decided_count() const { return decided_count_.load(std::memory_order_relaxed); }
 
-  // Waits until all transactions are visible that have a place in the commit order now. If nobody
+  // Waits until all transactions are visible that have a commit ticket now. If nobody
   // can get one meanwhile, exactly those are visible then. `may_wait` is asked ten times a second.
   // kInterrupted if it says no; kReadOnly if one of them could not be committed.
   Status wait_for_ordered(const std::function<bool()>& may_wait);
@@ -107,7 +107,7 @@ class TransactionManager {
   std::map<std::string, std::unique_ptr<Transaction>> prepared_;
   std::set<std::string> held_by_sessions_;  // those that users have prepared; guarded by mutex_
   std::condition_variable handed_over_;
-  CommitOrder order_;
+  CommitTickets order_;
   BinlogPositions binlog_positions_;
   std::mutex decided_mutex_;
   std::vector<Decided> decided_;  // guarded by decided_mutex_

@@ -45,7 +45,7 @@ class UndecidedChangesTest : public testing::Test {
   }
   std::unique_ptr<Transaction> prepared(const std::string& name, void* user = nullptr) {
     auto transaction = changed(kIndex, user);
-    must(transaction->prepare(name, kv::Durability::kSynced, /*keeps_guards=*/true));
+    must(transaction->prepare(name, kv::Durability::kSynced, /*keeps_value_locks=*/true));
     return transaction;
   }
 
@@ -158,7 +158,7 @@ TEST_F(UndecidedChangesTest, OneThatIsDecidedCountsUntilThatIsWritten) {
 
 TEST_F(UndecidedChangesTest, OneThatIsOrderedCountsUntilItIsCommitted) {
   const auto transaction = prepared("ordered");
-  transaction->enter_order("bin.000001", 100);
+  transaction->take_commit_ticket("bin.000001", 100);
   EXPECT_TRUE(has_changes());
   must(transaction->commit(kv::Durability::kBuffered));
   EXPECT_FALSE(has_changes());
@@ -184,7 +184,7 @@ TEST_F(UndecidedChangesTest, WhatAUsersPreparedTransactionHasOnlyLockedCountsToo
   auto transaction = changed();
   must(transaction->lock(key_of(kOther), lock::LockMode::kShared, kNoWait));
   EXPECT_FALSE(has_changes(kOther)) << "its session has the metadata lock";
-  must(transaction->prepare("x", kv::Durability::kBuffered, /*keeps_guards=*/true));
+  must(transaction->prepare("x", kv::Durability::kBuffered, /*keeps_value_locks=*/true));
   EXPECT_TRUE(has_changes(kOther));
   must(transaction->rollback());
   EXPECT_FALSE(has_changes(kOther));

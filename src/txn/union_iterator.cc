@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-namespace basalt::txn {
+#include "rdb/rocksdb_fwd.h"
 
-namespace rdb = ROCKSDB_NAMESPACE;
+namespace basalt::txn {
 
 UnionIterator::UnionIterator(std::unique_ptr<rdb::Iterator> base, std::vector<Entry> own)
     : base_(std::move(base)), own_(std::move(own)), own_position_(own_.size()) {}
@@ -54,9 +54,7 @@ void UnionIterator::step_own_back() {
   own_position_ = own_position_ == 0 ? own_.size() : own_position_ - 1;
 }
 
-bool UnionIterator::Valid() const {
-  return !has_failed_ && (is_own_ ? has_own() : base_->Valid());
-}
+bool UnionIterator::Valid() const { return !has_failed_ && (is_own_ ? has_own() : base_->Valid()); }
 
 void UnionIterator::SeekToFirst() {
   base_->SeekToFirst();

@@ -10,10 +10,10 @@
 #include <map>
 #include <random>
 
+#include "rdb/rocksdb_fwd.h"
+
 namespace basalt::txn {
 namespace {
-
-namespace rdb = ROCKSDB_NAMESPACE;
 
 class MapIterator final : public rdb::Iterator {
  public:
@@ -113,9 +113,8 @@ TEST(UnionIterator, SeeksFindTheFirstAtOrAfterAndTheLastAtOrBefore) {
     const Sets sets = random_sets(random);
     UnionIterator iterator(std::make_unique<MapIterator>(sets.base), sets.own);
     const std::string target(1, static_cast<char>('a' + random() % 9));
-    const auto at_or_after =
-        std::find_if(sets.expected.begin(), sets.expected.end(),
-                     [&](const auto& entry) { return entry.first >= target; });
+    const auto at_or_after = std::find_if(sets.expected.begin(), sets.expected.end(),
+                                          [&](const auto& entry) { return entry.first >= target; });
     iterator.Seek(target);
     ASSERT_EQ(iterator.Valid(), at_or_after != sets.expected.end());
     if (iterator.Valid()) {
@@ -138,9 +137,7 @@ TEST(UnionIterator, WhereTheBaseCannotBeReadThereIsNoEntryAndTheErrorIsKept) {
   const std::map<std::string, std::string> base{{"b", "base"}, {"d", "base"}, {"f", "base"}};
   const std::vector<UnionIterator::Entry> own{
       {"a", "own", false}, {"c", "own", false}, {"e", "own", false}, {"g", "own", false}};
-  const auto make = [&] {
-    return UnionIterator(std::make_unique<MapIterator>(base, "d"), own);
-  };
+  const auto make = [&] { return UnionIterator(std::make_unique<MapIterator>(base, "d"), own); };
   UnionIterator forward = make();
   std::string seen;
   for (forward.SeekToFirst(); forward.Valid(); forward.Next()) seen += forward.key().ToString();

@@ -24,9 +24,9 @@ _PACKAGES = ("libgflags-dev",)
 _OPTIONS = ("-DWITH_TESTS=ON", "-DWITH_ALL_TESTS=ON", "-DWITH_TOOLS=ON", "-DWITH_GFLAGS=ON",
             "-DWITH_PERF_CONTEXT=ON", "-DWITH_IOSTATS_CONTEXT=ON")
 # Of src/: what is plugged in, and what that needs.
-_SOURCES = ("base/*.cc", "kv/adaptive_compression.cc", "kv/block_cache.cc", "kv/block_memory.cc",
-            "kv/compressibility.cc", "kv/index_collector.cc", "kv/index_properties.cc",
-            "kv/memtable_tree.cc", "kv/rocksdb_options.cc", "kv/tree_memtable.cc")
+_SOURCES = ("base/*.cc", "block_cache/adaptive_compression.cc", "block_cache/block_cache.cc",
+            "block_cache/block_memory.cc", "block_cache/compressibility.cc", "index_stats/*.cc",
+            "kv/rocksdb_options.cc", "memtable/*.cc")
 # What plug.cc can put in place of RocksDB's own.
 _PARTS = ("memtable", "cache", "compression")
 # So many tests share a process, and so many seconds are given to one process.

@@ -11,7 +11,7 @@ namespace basalt::codec {
 namespace {
 
 using Code = KeyPart::Code;
-using Restore = KeyPart::Restore;
+using UnpackInfo = KeyPart::UnpackInfo;
 
 // Before the value of a nullable part.
 constexpr std::uint8_t kNull = 0x00;
@@ -19,7 +19,7 @@ constexpr std::uint8_t kNotNull = 0x01;
 
 constexpr Fault kUnfinished = "key ends inside a part";
 constexpr Fault kBadNull = "invalid null byte in a key";
-constexpr Fault kUnfinishedRestore = "restore section of an index entry is incomplete";
+constexpr Fault kUnfinishedUnpackInfo = "unpack info of an index entry is incomplete";
 constexpr Fault kTooLong = "restored string is longer than its column";
 
 Code code_of(ColumnKind kind) {
@@ -57,20 +57,21 @@ void set_string_forms(KeyPart& part, const Collation& collation) {
                          collation.space_weight(level));
 }
 
-Restore restore_of(ColumnKind kind, std::uint32_t prefix_length, const Collation::Traits& traits) {
-  if (prefix_length != 0) return Restore::kNever;
+UnpackInfo unpack_info_of(ColumnKind kind, std::uint32_t prefix_length,
+                          const Collation::Traits& traits) {
+  if (prefix_length != 0) return UnpackInfo::kNever;
   switch (kind) {
     case ColumnKind::kSignedInteger:
     case ColumnKind::kUnsignedInteger:
-    case ColumnKind::kOrderedBytes: return Restore::kNone;
+    case ColumnKind::kOrderedBytes: return UnpackInfo::kNone;
     case ColumnKind::kFloat:
-    case ColumnKind::kDouble: return Restore::kNumber;
+    case ColumnKind::kDouble: return UnpackInfo::kNumber;
     case ColumnKind::kFixedString:
-      return traits.bytes_are_weights ? Restore::kNone : Restore::kFull;
+      return traits.bytes_are_weights ? UnpackInfo::kNone : UnpackInfo::kFull;
     case ColumnKind::kVariableString:
-      if (!traits.bytes_are_weights) return Restore::kFull;
-      return traits.pads_with_space ? Restore::kTrailingSpaces : Restore::kNone;
-    case ColumnKind::kBlob: return Restore::kNever;
+      if (!traits.bytes_are_weights) return UnpackInfo::kFull;
+      return traits.pads_with_space ? UnpackInfo::kTrailingSpaces : UnpackInfo::kNone;
+    case ColumnKind::kBlob: return UnpackInfo::kNever;
   }
   BASALT_UNREACHABLE();
 }
@@ -228,8 +229,8 @@ Fault read_integer(const KeyPart& part, Cursor& key, std::uint8_t* to) {
   return nullptr;
 }
 
-// A string whose key gives its bytes back, but for the spaces counted in `restore`.
-Fault read_string(const KeyPart& part, Cursor& key, Cursor& restore, std::uint8_t* field) {
+// A string whose key gives its bytes back, but for the spaces counted in `unpack_info`.
+Fault read_string(const KeyPart& part, Cursor& key, Cursor& unpack_info, std::uint8_t* field) {
   std::uint8_t* const data = field + part.length_bytes;
   const std::size_t capacity = part.record_length - part.length_bytes;
   std::size_t size = 0;
@@ -239,9 +240,9 @@ Fault read_string(const KeyPart& part, Cursor& key, Cursor& restore, std::uint8_
     fill_spaces(data + size, capacity - size, part.space);
     return nullptr;
   }
-  if (part.restore == Restore::kTrailingSpaces) {
+  if (part.unpack_info == UnpackInfo::kTrailingSpaces) {
     std::uint64_t spaces = 0;
-    if (!consume_varint(restore, spaces)) return kUnfinishedRestore;
+    if (!consume_varint(unpack_info, spaces)) return kUnfinishedUnpackInfo;
     if (spaces > capacity - size) return kTooLong;
     std::memset(data + size, ' ', spaces);
     size += spaces;
@@ -250,40 +251,40 @@ Fault read_string(const KeyPart& part, Cursor& key, Cursor& restore, std::uint8_
   return nullptr;
 }
 
-// A string that `restore` holds.
-Fault read_full(const KeyPart& part, Cursor& restore, std::uint8_t* field) {
+// A string that `unpack_info` holds.
+Fault read_full(const KeyPart& part, Cursor& unpack_info, std::uint8_t* field) {
   std::uint64_t size = 0;
-  if (!consume_varint(restore, size) || size > restore.left()) return kUnfinishedRestore;
+  if (!consume_varint(unpack_info, size) || size > unpack_info.left()) return kUnfinishedUnpackInfo;
   const std::size_t capacity = part.record_length - part.length_bytes;
   if (size > capacity) return kTooLong;
   copy_bytes(field, &size, part.length_bytes);
   std::uint8_t* const data = field + part.length_bytes;
-  if (size != 0) std::memcpy(data, restore.at, size);
-  restore.at += size;
+  if (size != 0) std::memcpy(data, unpack_info.at, size);
+  unpack_info.at += size;
   if (part.kind == ColumnKind::kFixedString) fill_spaces(data + size, capacity - size, part.space);
   return nullptr;
 }
 
-Fault read_value(const KeyPart& part, Cursor& key, Cursor& restore, std::uint8_t* field) {
-  switch (part.restore) {
-    case Restore::kNone:
-    case Restore::kTrailingSpaces:
-      if (part.code == Code::kString) return read_string(part, key, restore, field);
+Fault read_value(const KeyPart& part, Cursor& key, Cursor& unpack_info, std::uint8_t* field) {
+  switch (part.unpack_info) {
+    case UnpackInfo::kNone:
+    case UnpackInfo::kTrailingSpaces:
+      if (part.code == Code::kString) return read_string(part, key, unpack_info, field);
       if (part.code != Code::kBytes) return read_integer(part, key, field);
       if (key.left() < part.width) return kUnfinished;
       copy_masked(field, key.at, part.width, part.mask);
       key.at += part.width;
       return nullptr;
-    case Restore::kFull:
+    case UnpackInfo::kFull:
       if (const Fault fault = skip_value(part, key)) return fault;
-      return read_full(part, restore, field);
-    case Restore::kNumber:
+      return read_full(part, unpack_info, field);
+    case UnpackInfo::kNumber:
       if (const Fault fault = skip_value(part, key)) return fault;
-      if (restore.left() < part.width) return kUnfinishedRestore;
-      copy_bytes(field, restore.at, part.width);
-      restore.at += part.width;
+      if (unpack_info.left() < part.width) return kUnfinishedUnpackInfo;
+      copy_bytes(field, unpack_info.at, part.width);
+      unpack_info.at += part.width;
       return nullptr;
-    case Restore::kNever: break;
+    case UnpackInfo::kNever: break;
   }
   BASALT_UNREACHABLE();
 }
@@ -293,12 +294,11 @@ Fault read_value(const KeyPart& part, Cursor& key, Cursor& restore, std::uint8_t
 KeyPart make_key_part(const TableLayout& table, const KeyPartLayout& layout) {
   BASALT_ASSERT(layout.column < table.columns.size());
   const ColumnLayout& column = table.columns[layout.column];
-  const Collation& collation =
-      column.collation == nullptr ? binary_collation() : *column.collation;
+  const Collation& collation = column.collation == nullptr ? binary_collation() : *column.collation;
   const Collation::Traits& traits = collation.traits();
   KeyPart part;
   part.code = code_of(column.kind);
-  part.restore = restore_of(column.kind, layout.prefix_length, traits);
+  part.unpack_info = unpack_info_of(column.kind, layout.prefix_length, traits);
   part.kind = column.kind;
   part.nullable = column.nullable;
   part.mask = layout.descending ? 0xFF : 0;
@@ -379,19 +379,18 @@ const std::uint8_t* append_tuple_part(const KeyPart& part, const std::uint8_t* t
   return tuple + part.tuple_length;
 }
 
-void append_restore_item(const KeyPart& part, const std::uint8_t* record, std::string& out) {
-  if (!part.has_restore_item() || is_null(part, record)) return;
+void append_unpack_info(const KeyPart& part, const std::uint8_t* record, std::string& out) {
+  if (!part.has_unpack_info() || is_null(part, record)) return;
   const std::string_view value = value_in_record(part, record);
-  switch (part.restore) {
-    case Restore::kTrailingSpaces:
+  switch (part.unpack_info) {
+    case UnpackInfo::kTrailingSpaces:
       return append_varint(out, value.size() - strip_spaces(value, part.space).size());
-    case Restore::kFull:
-      return append_length_prefixed(out, part.kind == ColumnKind::kFixedString
-                                             ? strip_spaces(value, part.space)
-                                             : value);
-    case Restore::kNumber: out.append(value); return;
-    case Restore::kNone:
-    case Restore::kNever: break;
+    case UnpackInfo::kFull:
+      return append_length_prefixed(
+          out, part.kind == ColumnKind::kFixedString ? strip_spaces(value, part.space) : value);
+    case UnpackInfo::kNumber: out.append(value); return;
+    case UnpackInfo::kNone:
+    case UnpackInfo::kNever: break;
   }
   BASALT_UNREACHABLE();
 }
@@ -401,28 +400,28 @@ Fault skip_part(const KeyPart& part, Cursor& key, bool& null) {
   return null ? nullptr : skip_value(part, key);
 }
 
-Fault skip_restore_item(const KeyPart& part, Cursor& restore) {
+Fault skip_unpack_info(const KeyPart& part, Cursor& unpack_info) {
   std::uint64_t size = 0;
-  switch (part.restore) {
-    case Restore::kNone:
-    case Restore::kNever: return nullptr;
-    case Restore::kTrailingSpaces:
-      return consume_varint(restore, size) ? nullptr : kUnfinishedRestore;
-    case Restore::kFull:
-      if (!consume_varint(restore, size)) return kUnfinishedRestore;
+  switch (part.unpack_info) {
+    case UnpackInfo::kNone:
+    case UnpackInfo::kNever: return nullptr;
+    case UnpackInfo::kTrailingSpaces:
+      return consume_varint(unpack_info, size) ? nullptr : kUnfinishedUnpackInfo;
+    case UnpackInfo::kFull:
+      if (!consume_varint(unpack_info, size)) return kUnfinishedUnpackInfo;
       break;
-    case Restore::kNumber: size = part.width; break;
+    case UnpackInfo::kNumber: size = part.width; break;
   }
-  if (size > restore.left()) return kUnfinishedRestore;
-  restore.at += size;
+  if (size > unpack_info.left()) return kUnfinishedUnpackInfo;
+  unpack_info.at += size;
   return nullptr;
 }
 
-Fault read_part(const KeyPart& part, Cursor& key, Cursor& restore, std::uint8_t* record) {
+Fault read_part(const KeyPart& part, Cursor& key, Cursor& unpack_info, std::uint8_t* record) {
   bool null = false;
   if (const Fault fault = consume_null_byte(part, key, null)) return fault;
   if (part.nullable) set_null(record, part.null_offset, part.null_mask, null);
-  if (!null) return read_value(part, key, restore, record + part.record_offset);
+  if (!null) return read_value(part, key, unpack_info, record + part.record_offset);
   write_neutral(part, record);
   return nullptr;
 }

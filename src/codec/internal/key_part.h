@@ -18,8 +18,8 @@ namespace basalt::codec {
 
 struct KeyPart {
   enum class Code : std::uint8_t { kSigned, kUnsigned, kFloat, kDouble, kBytes, kString };
-  // What the restore section holds for the part, if it is not NULL.
-  enum class Restore : std::uint8_t {
+  // What the unpack info holds for the part, if it is not NULL.
+  enum class UnpackInfo : std::uint8_t {
     kNone,            // nothing: the key gives the value back
     kTrailingSpaces,  // the number of spaces that the key lost, as a varint
     kFull,            // the value, with its length as a varint
@@ -28,14 +28,14 @@ struct KeyPart {
   };
 
   Code code = Code::kBytes;
-  Restore restore = Restore::kNone;
+  UnpackInfo unpack_info = UnpackInfo::kNone;
   ColumnKind kind = ColumnKind::kOrderedBytes;
   bool nullable = false;
   std::uint8_t mask = 0;  // 0xFF: descending
   std::uint8_t null_mask = 0;
   std::uint8_t length_bytes = 0;
-  bool counts_bytes = true;      // prefix_length counts bytes, not characters
-  bool bytes_are_units = true;   // no weights needed
+  bool counts_bytes = true;        // prefix_length counts bytes, not characters
+  bool bytes_are_units = true;     // no weights needed
   bool keeps_char_spaces = false;  // a CHAR's weights are those of `characters` characters
   std::uint32_t column = 0;
   std::uint32_t record_offset = 0;
@@ -44,14 +44,16 @@ struct KeyPart {
   std::uint32_t prefix_length = 0;  // 0: whole column
   std::uint32_t tuple_length = 0;
   std::uint32_t characters = 0;  // in a CHAR or its prefix
-  std::uint32_t width = 0;  // bytes in the key without null byte; 0: a string
+  std::uint32_t width = 0;       // bytes in the key without null byte; 0: a string
   std::uint8_t level_count = 1;  // of a string's collation
   StringForm forms[Collation::kLevels];
   Space space;
   const Collation* collation = nullptr;
 
   bool is_fixed() const { return width != 0 && !nullable; }
-  bool has_restore_item() const { return restore != Restore::kNone && restore != Restore::kNever; }
+  bool has_unpack_info() const {
+    return unpack_info != UnpackInfo::kNone && unpack_info != UnpackInfo::kNever;
+  }
 };
 
 KeyPart make_key_part(const TableLayout& table, const KeyPartLayout& layout);
@@ -68,15 +70,15 @@ void append_part(const KeyPart& part, const std::uint8_t* record, std::string& o
 // The same from a key tuple; returns where the next part begins.
 const std::uint8_t* append_tuple_part(const KeyPart& part, const std::uint8_t* tuple,
                                       std::string& out);
-// Appends the part's item of the restore section.
-void append_restore_item(const KeyPart& part, const std::uint8_t* record, std::string& out);
+// Appends the part's unpack info.
+void append_unpack_info(const KeyPart& part, const std::uint8_t* record, std::string& out);
 
 // Moves `key` past the part and tells whether it is NULL.
 Fault skip_part(const KeyPart& part, Cursor& key, bool& null);
-// Moves `restore` past the item of a part that is not NULL.
-Fault skip_restore_item(const KeyPart& part, Cursor& restore);
+// Moves `unpack_info` past that of a part that is not NULL.
+Fault skip_unpack_info(const KeyPart& part, Cursor& unpack_info);
 // Unpacks the part's column, null bit included, and moves both cursors past it.
-Fault read_part(const KeyPart& part, Cursor& key, Cursor& restore, std::uint8_t* record);
+Fault read_part(const KeyPart& part, Cursor& key, Cursor& unpack_info, std::uint8_t* record);
 
 // The number of leading parts in which two keys agree, from after the index id on.
 std::size_t count_common_parts(const std::vector<KeyPart>& parts, Cursor a, Cursor b);

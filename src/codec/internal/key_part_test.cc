@@ -25,8 +25,7 @@ struct OneColumn {
             const Collation* collation = nullptr) {
     table.add(kind, record_length, nullable, collation);
   }
-  static OneColumn varchar(std::uint32_t bytes, const Collation& collation,
-                           bool nullable = false) {
+  static OneColumn varchar(std::uint32_t bytes, const Collation& collation, bool nullable = false) {
     OneColumn one;
     one.table.add_varchar(bytes, nullable, &collation);
     return one;
@@ -53,11 +52,11 @@ struct OneColumn {
     table.set_null(record, 0);
     return key_of(record);
   }
-  std::string restore_of_string(std::string_view value) const {
+  std::string unpack_info_of_string(std::string_view value) const {
     Record record = table.make_record();
     table.set_string(record, 0, value);
     std::string out;
-    append_restore_item(part(), record.data(), out);
+    append_unpack_info(part(), record.data(), out);
     return out;
   }
 
@@ -146,7 +145,9 @@ TEST(KeyPart, DescendingPartsAreTheComplementNullByteIncluded) {
 
 // Pins the stored format. If this fails, existing indexes can no longer be read.
 TEST(KeyPart, FormatOfStringsIsFrozen) {
-  EXPECT_EQ(OneColumn::varchar(10, test::collation(0)).key_of_string("a b "), "a \xFF" "b \x80");
+  EXPECT_EQ(OneColumn::varchar(10, test::collation(0)).key_of_string("a b "),
+            "a \xFF"
+            "b \x80");
   EXPECT_EQ(OneColumn::varchar(10, test::collation(1)).key_of_string("a "), "a \0\1"s);
   EXPECT_EQ(OneColumn::varchar(300, binary_collation(), true).key_of_string(""), "\1\0\1"s);
   // CHAR of a NOPAD collation compares as padded nevertheless.
@@ -209,44 +210,45 @@ TEST(KeyPart, PrefixesAreCountedInCharacters) {
 }
 
 // Pins the stored format. If this fails, existing indexes can no longer be read.
-TEST(KeyPart, FormatOfRestoreItemsIsFrozen) {
-  EXPECT_EQ(OneColumn::varchar(300, test::collation(0)).restore_of_string("a   "), "\3");
-  EXPECT_EQ(OneColumn::varchar(300, test::collation(0)).restore_of_string(std::string(200, ' ')),
-            "\xC8\x01");
-  EXPECT_EQ(OneColumn::varchar(300, test::collation(1)).restore_of_string("a  "), "");
-  EXPECT_EQ(OneColumn::varchar(300, test::collation(2)).restore_of_string("a  "), "\3a  ");
-  EXPECT_EQ(OneColumn::varchar(300, test::collation(5)).restore_of_string("a"), "\1a");
+TEST(KeyPart, FormatOfUnpackInfoIsFrozen) {
+  EXPECT_EQ(OneColumn::varchar(300, test::collation(0)).unpack_info_of_string("a   "), "\3");
+  EXPECT_EQ(
+      OneColumn::varchar(300, test::collation(0)).unpack_info_of_string(std::string(200, ' ')),
+      "\xC8\x01");
+  EXPECT_EQ(OneColumn::varchar(300, test::collation(1)).unpack_info_of_string("a  "), "");
+  EXPECT_EQ(OneColumn::varchar(300, test::collation(2)).unpack_info_of_string("a  "), "\3a  ");
+  EXPECT_EQ(OneColumn::varchar(300, test::collation(5)).unpack_info_of_string("a"), "\1a");
   const OneColumn plain(ColumnKind::kFixedString, 6, false, &test::collation(0));
-  EXPECT_EQ(plain.restore_of_string("a"), "");
+  EXPECT_EQ(plain.unpack_info_of_string("a"), "");
   const OneColumn folded(ColumnKind::kFixedString, 6, false, &test::collation(2));
-  EXPECT_EQ(folded.restore_of_string("a"), "\1a");
+  EXPECT_EQ(folded.unpack_info_of_string("a"), "\1a");
   OneColumn prefix = OneColumn::varchar(300, test::collation(2));
   prefix.layout.prefix_length = 3;
-  EXPECT_EQ(prefix.restore_of_string("abcd"), "");
+  EXPECT_EQ(prefix.unpack_info_of_string("abcd"), "");
   const OneColumn number(ColumnKind::kDouble, 8);
   Record record = number.table.make_record();
   number.table.set_double(record, 0, -0.0);
   std::string out;
-  append_restore_item(number.part(), record.data(), out);
+  append_unpack_info(number.part(), record.data(), out);
   EXPECT_EQ(out, "\0\0\0\0\0\0\0\x80"s);
 }
 
-TEST(KeyPart, NullsHaveNoRestoreItem) {
+TEST(KeyPart, NullsHaveNoUnpackInfo) {
   const OneColumn one = OneColumn::varchar(10, test::collation(2), true);
   Record record = one.table.make_record();
   one.table.set_null(record, 0);
   std::string out;
-  append_restore_item(one.part(), record.data(), out);
+  append_unpack_info(one.part(), record.data(), out);
   EXPECT_EQ(out, "");
 }
 
 TEST(KeyPart, StringsLongerThanTheirColumnAreRejected) {
   const OneColumn one = OneColumn::varchar(2, test::collation(0));
-  const auto fault_of = [&one](std::string_view key_bytes, std::string_view restore_bytes) {
+  const auto fault_of = [&one](std::string_view key_bytes, std::string_view unpack_bytes) {
     Record record = one.table.make_record();
     Cursor key{key_bytes};
-    Cursor restore{restore_bytes};
-    return read_part(one.part(), key, restore, record.data()) != nullptr;
+    Cursor unpack_info{unpack_bytes};
+    return read_part(one.part(), key, unpack_info, record.data()) != nullptr;
   };
   EXPECT_FALSE(fault_of("a \x80", "\1"));
   EXPECT_TRUE(fault_of("abc \x80", "\0"s));

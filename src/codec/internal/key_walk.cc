@@ -7,7 +7,7 @@ namespace basalt::codec {
 using Action = ReadPlan::KeyStep::Action;
 
 bool gives_wanted(const KeyPart& part, const ColumnSet& wanted) {
-  return part.restore != KeyPart::Restore::kNever && wanted.test(part.column);
+  return part.unpack_info != KeyPart::UnpackInfo::kNever && wanted.test(part.column);
 }
 
 bool gives_any(const std::vector<KeyPart>& parts, const ColumnSet& wanted) {
@@ -18,7 +18,7 @@ bool gives_any(const std::vector<KeyPart>& parts, const ColumnSet& wanted) {
 
 std::size_t parts_to_walk(const std::vector<KeyPart>& parts, const ColumnSet& wanted) {
   std::size_t count = parts.size();
-  while (count > 0 && !parts[count - 1].has_restore_item() &&
+  while (count > 0 && !parts[count - 1].has_unpack_info() &&
          !gives_wanted(parts[count - 1], wanted))
     --count;
   return count;
@@ -30,7 +30,7 @@ void plan_parts(const std::vector<KeyPart>& parts, std::size_t count, const Colu
     const KeyPart& part = parts[i];
     if (gives_wanted(part, wanted)) {
       steps.push_back({Action::kReadPart, i});
-    } else if (!part.is_fixed() || part.has_restore_item()) {
+    } else if (!part.is_fixed() || part.has_unpack_info()) {
       steps.push_back({Action::kSkipPart, i});
     } else if (!steps.empty() && steps.back().action == Action::kSkipBytes) {
       steps.back().argument += part.width;
@@ -41,7 +41,7 @@ void plan_parts(const std::vector<KeyPart>& parts, std::size_t count, const Colu
 }
 
 Fault walk_parts(const std::vector<KeyPart>& parts, const std::vector<ReadPlan::KeyStep>& steps,
-                 Cursor& key, Cursor& restore, std::uint8_t* record) {
+                 Cursor& key, Cursor& unpack_info, std::uint8_t* record) {
   for (const ReadPlan::KeyStep& step : steps) {
     bool null = false;
     switch (step.action) {
@@ -52,10 +52,10 @@ Fault walk_parts(const std::vector<KeyPart>& parts, const std::vector<ReadPlan::
       case Action::kSkipPart:
         if (const Fault fault = skip_part(parts[step.argument], key, null)) return fault;
         if (null) break;
-        if (const Fault fault = skip_restore_item(parts[step.argument], restore)) return fault;
+        if (const Fault fault = skip_unpack_info(parts[step.argument], unpack_info)) return fault;
         break;
       case Action::kReadPart:
-        if (const Fault fault = read_part(parts[step.argument], key, restore, record))
+        if (const Fault fault = read_part(parts[step.argument], key, unpack_info, record))
           return fault;
         break;
     }
@@ -74,9 +74,9 @@ Fault skip_parts(const std::vector<KeyPart>& parts, Cursor& key, bool& any_null)
 }
 
 Fault open_key(std::string_view key, std::uint32_t index_id, Cursor& rest) {
-  if (key.size() < kIndexIdSize) return "key is shorter than an index id";
+  if (key.size() < kIndexIdBytes) return "key is shorter than an index id";
   if (load_be32(key.data()) != index_id) return "key belongs to another index";
-  rest = Cursor(key.substr(kIndexIdSize));
+  rest = Cursor(key.substr(kIndexIdBytes));
   return nullptr;
 }
 

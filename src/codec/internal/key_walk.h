@@ -4,23 +4,22 @@
 #include <string_view>
 #include <vector>
 
+#include "base/key_range.h"
 #include "base/status.h"
 #include "codec/internal/cursor.h"
 #include "codec/internal/key_part.h"
 #include "codec/layout.h"
 #include "codec/read_plan.h"
 
-// Going through the parts of a key and, in step, through the restore section.
+// Going through the parts of a key and, in step, through the unpack info.
 namespace basalt::codec {
-
-inline constexpr std::size_t kIndexIdSize = 4;
 
 // Whether the part gives its column, and the column is wanted.
 bool gives_wanted(const KeyPart& part, const ColumnSet& wanted);
 bool gives_any(const std::vector<KeyPart>& parts, const ColumnSet& wanted);
 
 // The number of leading parts to walk so as to reach every wanted column and every item of the
-// restore section, whose end can then be checked.
+// unpack info, whose end can then be checked.
 std::size_t parts_to_walk(const std::vector<KeyPart>& parts, const ColumnSet& wanted);
 
 // Appends the steps through the first `count` parts.
@@ -29,7 +28,7 @@ void plan_parts(const std::vector<KeyPart>& parts, std::size_t count, const Colu
 
 // Follows the steps.
 Fault walk_parts(const std::vector<KeyPart>& parts, const std::vector<ReadPlan::KeyStep>& steps,
-                 Cursor& key, Cursor& restore, std::uint8_t* record);
+                 Cursor& key, Cursor& unpack_info, std::uint8_t* record);
 
 // Moves `key` past all parts and tells whether any of them is NULL.
 Fault skip_parts(const std::vector<KeyPart>& parts, Cursor& key, bool& any_null);

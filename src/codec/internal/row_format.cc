@@ -96,8 +96,8 @@ struct RowFormat::View {
   std::size_t data_size = 0;
 };
 
-RowFormat::RowFormat(const TableLayout& table, const ColumnSet& left_out, bool has_restore)
-    : has_restore_(has_restore) {
+RowFormat::RowFormat(const TableLayout& table, const ColumnSet& left_out, bool has_unpack_info)
+    : has_unpack_info_(has_unpack_info) {
   for (std::uint32_t i = 0; i < table.columns.size(); ++i) {
     const ColumnLayout& column = table.columns[i];
     if (!column.stored || left_out.test(i)) continue;
@@ -232,7 +232,7 @@ Fault RowFormat::open(std::string_view row, View& view) const {
   view.data_size = count == 0 ? 0 : load_end(view.ends, view.width_code, count - 1);
   const std::size_t left = row.size() - data_offset;
   if (view.data_size > left) return kBadEnds;
-  if (!has_restore_ && view.data_size != left) return kTrailing;
+  if (!has_unpack_info_ && view.data_size != left) return kTrailing;
   return nullptr;
 }
 
@@ -263,10 +263,10 @@ Fault RowFormat::read_column(const ReadPlan::RowStep& step, const View& view,
 }
 
 Fault RowFormat::read(std::string_view row, const std::vector<ReadPlan::RowStep>& steps,
-                      std::uint8_t* record, Cursor& restore) const {
+                      std::uint8_t* record, Cursor& unpack_info) const {
   View view;
   if (const Fault fault = open(row, view)) return fault;
-  restore = Cursor(row.substr(static_cast<std::size_t>(
+  unpack_info = Cursor(row.substr(static_cast<std::size_t>(
       view.data + view.data_size - reinterpret_cast<const std::uint8_t*>(row.data()))));
   for (const ReadPlan::RowStep& step : steps) {
     std::uint8_t* const field = record + step.record_offset;

@@ -9,7 +9,7 @@
 #include "codec/layout.h"
 #include "codec/read_plan.h"
 
-// The value of a primary index entry, but for the restore section at its end.
+// The value of a primary index entry, but for the unpack info at its end.
 //
 // Format      docs/formats/rows.md; frozen.
 // Threads     Immutable once made.
@@ -17,20 +17,20 @@ namespace basalt::codec {
 
 class RowFormat {
  public:
-  // `left_out` are the columns that the primary key gives back. If `has_restore` is false, a row
-  // ends with its variable data.
-  RowFormat(const TableLayout& table, const ColumnSet& left_out, bool has_restore);
+  // `left_out` are the columns that the primary key gives back. If `has_unpack_info` is false, a
+  // row ends with its variable data.
+  RowFormat(const TableLayout& table, const ColumnSet& left_out, bool has_unpack_info);
 
-  // Replaces `row`. The restore section is for the caller to append.
+  // Replaces `row`. The unpack info is for the caller to append.
   void make(const std::uint8_t* record, std::uint32_t schema_version, std::string& row) const;
 
   // The steps for those wanted columns that are in the row.
   void plan(const ColumnSet& wanted, std::vector<ReadPlan::RowStep>& steps) const;
 
-  // Unpacks the planned columns; blob pointers point into `row`. `restore` becomes what follows
+  // Unpacks the planned columns; blob pointers point into `row`. `unpack_info` becomes what follows
   // the variable data.
   Fault read(std::string_view row, const std::vector<ReadPlan::RowStep>& steps,
-             std::uint8_t* record, Cursor& restore) const;
+             std::uint8_t* record, Cursor& unpack_info) const;
 
   static Fault schema_version(std::string_view row, std::uint32_t& version);
 
@@ -75,7 +75,7 @@ class RowFormat {
   std::vector<VariableColumn> variables_;
   std::vector<Step> steps_;
   std::uint32_t fixed_size_ = 0;
-  bool has_restore_;
+  bool has_unpack_info_;
 };
 
 }  // namespace basalt::codec

@@ -101,9 +101,9 @@ TEST(RowFormat, ReadersSeeTheColumnsThatTheyAskForAndTouchNothingElse) {
       std::vector<ReadPlan::RowStep> steps;
       all.format.plan(columns, steps);
       Record result = all.table.make_record(0xA5);
-      Cursor restore;
-      ASSERT_EQ(all.format.read(row.view(), steps, result.data(), restore), nullptr);
-      ASSERT_EQ(restore.left(), 0u);
+      Cursor unpack_info;
+      ASSERT_EQ(all.format.read(row.view(), steps, result.data(), unpack_info), nullptr);
+      ASSERT_EQ(unpack_info.left(), 0u);
       const std::vector<std::uint8_t> writable = all.table.writable_bits(columns);
       for (std::size_t i = 0; i < writable.size(); ++i)
         ASSERT_EQ((result.bytes[i] ^ 0xA5) & ~writable[i], 0) << i;
@@ -125,8 +125,8 @@ TEST(RowFormat, LeavesTheUnusedTailOfAVariableStringAlone) {
   std::vector<ReadPlan::RowStep> steps;
   all.format.plan(columns, steps);
   Record result = all.table.make_record(0xA5);
-  Cursor restore;
-  ASSERT_EQ(all.format.read(row, steps, result.data(), restore), nullptr);
+  Cursor unpack_info;
+  ASSERT_EQ(all.format.read(row, steps, result.data(), unpack_info), nullptr);
   EXPECT_EQ(all.table.field(result, all.variable)[2 + 4], 0xA5);
 }
 
@@ -138,8 +138,8 @@ TEST(RowFormat, BlobsPointIntoTheRow) {
   std::vector<ReadPlan::RowStep> steps;
   all.format.plan(columns, steps);
   Record result = all.table.make_record();
-  Cursor restore;
-  ASSERT_EQ(all.format.read(row, steps, result.data(), restore), nullptr);
+  Cursor unpack_info;
+  ASSERT_EQ(all.format.read(row, steps, result.data(), unpack_info), nullptr);
   EXPECT_EQ(all.table.string_in(result, all.blob).data(), row.data() + row.size() - 2);
 }
 
@@ -149,12 +149,12 @@ TEST(RowFormat, RejectsEveryTruncationAndEveryAddition) {
   std::vector<ReadPlan::RowStep> steps;
   all.format.plan(ColumnSet(5, true), steps);
   Record result = all.table.make_record();
-  Cursor restore;
+  Cursor unpack_info;
   for (std::size_t kept = 0; kept < row.size(); ++kept) {
     const test::ExactCopy cut(row.substr(0, kept));
-    ASSERT_NE(all.format.read(cut.view(), steps, result.data(), restore), nullptr) << kept;
+    ASSERT_NE(all.format.read(cut.view(), steps, result.data(), unpack_info), nullptr) << kept;
   }
-  EXPECT_NE(all.format.read(row + "x", steps, result.data(), restore), nullptr);
+  EXPECT_NE(all.format.read(row + "x", steps, result.data(), unpack_info), nullptr);
 }
 
 TEST(RowFormat, RejectsValuesThatDoNotFitTheirColumns) {
@@ -166,8 +166,8 @@ TEST(RowFormat, RejectsValuesThatDoNotFitTheirColumns) {
     std::string changed = row;
     changed[at] = byte;
     Record result = all.table.make_record();
-    Cursor restore;
-    return all.format.read(changed, steps, result.data(), restore) != nullptr;
+    Cursor unpack_info;
+    return all.format.read(changed, steps, result.data(), unpack_info) != nullptr;
   };
   EXPECT_FALSE(rejects(9, '\6'));    // "abcde " and an empty VARCHAR
   EXPECT_TRUE(rejects(9, '\7'));     // an end before the begin
@@ -189,8 +189,8 @@ TEST(RowFormat, RejectsStringsAndBlobsThatAreTooLong) {
     std::vector<ReadPlan::RowStep> steps;
     format.plan(ColumnSet(2, true), steps);
     Record result = narrow.make_record();
-    Cursor restore;
-    return format.read(make(wide_format, record), steps, result.data(), restore) == nullptr;
+    Cursor unpack_info;
+    return format.read(make(wide_format, record), steps, result.data(), unpack_info) == nullptr;
   };
   TestTable narrow;
   narrow.add(ColumnKind::kFixedString, 3, false, &test::collation(0));
@@ -215,8 +215,8 @@ TEST(RowFormat, MoreVariableColumnsThanTheStackHoldsRoundTrip) {
   std::vector<ReadPlan::RowStep> steps;
   format.plan(ColumnSet(200, true), steps);
   Record result = table.make_record();
-  Cursor restore;
-  ASSERT_EQ(format.read(row, steps, result.data(), restore), nullptr);
+  Cursor unpack_info;
+  ASSERT_EQ(format.read(row, steps, result.data(), unpack_info), nullptr);
   for (std::uint32_t i = 0; i < 200; ++i) ASSERT_TRUE(table.same(record, result, i)) << i;
 }
 

@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint8_t kEnd = 0x80;
 constexpr std::uint8_t kLowMore = 0x7F;
 constexpr std::uint8_t kHighMore = 0x81;
-constexpr std::size_t kLongestRun = 126;
+constexpr std::size_t kSpacesMax = 126;
 
 // What follows a zero unit.
 constexpr std::uint8_t kZeroEnd = 0x01;
@@ -59,8 +59,7 @@ std::uint8_t* put_marker(std::uint8_t* to, const StringForm& form) {
 }
 
 std::uint8_t* put_run(std::uint8_t* to, std::size_t spaces, bool smaller_follows) {
-  for (; spaces > kLongestRun; spaces -= kLongestRun)
-    *to++ = smaller_follows ? kLowMore : kHighMore;
+  for (; spaces > kSpacesMax; spaces -= kSpacesMax) *to++ = smaller_follows ? kLowMore : kHighMore;
   *to++ = static_cast<std::uint8_t>(smaller_follows ? spaces : 0x100 - spaces);
   return to;
 }
@@ -183,7 +182,7 @@ Fault consume_run(Cursor& from, std::uint8_t mask, std::size_t& spaces) {
   if (byte == kEnd) return nullptr;
   const bool low = byte < kEnd;
   while (byte == (low ? kLowMore : kHighMore)) {
-    spaces += kLongestRun;
+    spaces += kSpacesMax;
     if (from.at == from.end) return kUnfinished;
     byte = *from.at++ ^ mask;
   }

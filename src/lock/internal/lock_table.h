@@ -2,40 +2,41 @@
 #include <cstddef>
 #include <mutex>
 
+#include "lock/internal/lock_request.h"
 #include "lock/internal/range_table.h"
 #include "lock/internal/shard.h"
-#include "lock/internal/slot.h"
 
 // Everything that is locked and waited for: keys and ranges. What a wait needs to know of a request
 // is asked here, whichever of the two it waits in.
 //
-// Threads     Any; the functions on a slot that waits or may wait need latch_of(slot).
+// Threads     Any; the functions on a request that waits or may wait need latch_of(request).
 namespace basalt::lock {
 
 struct LockTable {
   explicit LockTable(std::size_t shards) : keys(shards) {}
 
-  std::mutex& latch_of(const Slot& slot) {
-    return slot.kind == SlotKind::kKey ? keys.shard_of(slot).latch : ranges.latch_of(slot);
+  std::mutex& latch_of(const LockRequest& request) {
+    return request.kind == RequestKind::kKey ? keys.shard_of(request).latch
+                                             : ranges.latch_of(request);
   }
-  // Ends the wait of a waiting slot, ungranted.
-  void cancel_wait(Slot& slot) {
-    if (slot.kind == SlotKind::kKey) {
-      keys.shard_of(slot).cancel_wait(slot);
+  // Ends the wait of a waiting request, ungranted.
+  void cancel_wait(LockRequest& request) {
+    if (request.kind == RequestKind::kKey) {
+      keys.shard_of(request).cancel_wait(request);
     } else {
-      ranges.cancel_wait(slot);
+      ranges.cancel_wait(request);
     }
   }
-  // Calls visit(LockOwner&, bool only_waits) for every owner that the waiting slot waits for;
-  // `only_waits`: it holds nothing of the key and is merely before the slot in the queue.
+  // Calls visit(LockOwner&, bool only_waits) for every owner that the waiting request waits for;
+  // `only_waits`: it holds nothing of the key and is merely before the request in the queue.
   template <typename Visit>
-  void for_each_blocker(const Slot& slot, Visit visit) {
-    if (slot.kind == SlotKind::kKey) {
-      keys.shard_of(slot).for_each_blocker(slot, [&](Slot& blocker) {
-        visit(*blocker.owner, blocker.state == SlotState::kWaiting);
+  void for_each_blocker(const LockRequest& request, Visit visit) {
+    if (request.kind == RequestKind::kKey) {
+      keys.shard_of(request).for_each_blocker(request, [&](LockRequest& blocker) {
+        visit(*blocker.owner, blocker.state == RequestState::kWaiting);
       });
     } else {
-      ranges.for_each_blocker(slot, [&](LockOwner& owner) { visit(owner, false); });
+      ranges.for_each_blocker(request, [&](LockOwner& owner) { visit(owner, false); });
     }
   }
 

@@ -14,8 +14,8 @@ constexpr auto kAny = [](const LockOwner&) { return true; };
 
 }  // namespace
 
-bool RangeTable::is_blocked(const Shard& shard, const Slot& slot) {
-  return visit_blockers_of(shard, slot, kAny);
+bool RangeTable::is_blocked(const Shard& shard, const LockRequest& request) {
+  return visit_blockers_of(shard, request, kAny);
 }
 
 bool RangeTable::is_insert_blocked(const LockOwner& owner, std::string_view key) const {
@@ -90,9 +90,9 @@ void RangeTable::add(LockOwner& owner, RangeMode mode, std::string_view lower,
   // Whoever waits inside of the range has come to wait for this owner as well.
   const auto end = shard.waiting.lower_bound(upper);
   for (auto at = shard.waiting.lower_bound(lower); at != end; ++at) {
-    const Slot& slot = **at;
-    if (slot.owner == &owner || !slot.is_blocked_by(mode)) continue;
-    slot.owner->signal_.queue_changed();
+    const LockRequest& request = **at;
+    if (request.owner == &owner || !request.is_blocked_by(mode)) continue;
+    request.owner->signal_.queue_changed();
     told_.fetch_add(1, std::memory_order_relaxed);
   }
 }
@@ -144,32 +144,32 @@ void RangeTable::remove_all(LockOwner& owner) {
   owner.ranges_.clear();
 }
 
-bool RangeTable::enqueue(Slot& slot) {
-  BASALT_ASSERT(slot.kind != SlotKind::kKey && slot.state == SlotState::kWaiting);
-  Shard& shard = shard_of(slot.key());
+bool RangeTable::enqueue(LockRequest& request) {
+  BASALT_ASSERT(request.kind != RequestKind::kKey && request.state == RequestState::kWaiting);
+  Shard& shard = shard_of(request.key());
   const std::lock_guard latch(shard.latch);
-  if (!is_blocked(shard, slot)) return false;
-  shard.waiting.insert(&slot);
+  if (!is_blocked(shard, request)) return false;
+  shard.waiting.insert(&request);
   return true;
 }
 
-void RangeTable::cancel_wait(Slot& slot) {
-  BASALT_ASSERT(slot.is_waiting());
-  const std::size_t found = shard_of(slot.key()).waiting.erase(&slot);
+void RangeTable::cancel_wait(LockRequest& request) {
+  BASALT_ASSERT(request.is_waiting());
+  const std::size_t found = shard_of(request.key()).waiting.erase(&request);
   BASALT_ASSERT(found == 1);
-  slot.state = SlotState::kCancelled;
+  request.state = RequestState::kCancelled;
 }
 
 void RangeTable::grant_unblocked(Shard& shard) {
   for (auto at = shard.waiting.begin(); at != shard.waiting.end();) {
-    Slot& slot = **at;
-    if (is_blocked(shard, slot)) {
+    LockRequest& request = **at;
+    if (is_blocked(shard, request)) {
       ++at;
       continue;
     }
     at = shard.waiting.erase(at);
-    slot.state = SlotState::kGranted;
-    slot.owner->signal_.decide();
+    request.state = RequestState::kGranted;
+    request.owner->signal_.decide();
   }
 }
 

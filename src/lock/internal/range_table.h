@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lock/internal/slot.h"
+#include "lock/internal/lock_request.h"
 #include "lock/interval_set.h"
 #include "lock/lock_mode.h"
 #include "lock/lock_owner.h"
@@ -80,19 +80,19 @@ class RangeTable {
                         std::string_view upper) const;
 
   // Puts a waiting request (kInsert, kKeyInRange) to the others; false if nothing blocks it.
-  bool enqueue(Slot& slot);
+  bool enqueue(LockRequest& request);
   // How often requests were told that they wait for one owner more.
   std::uint64_t told_count() const { return told_.load(std::memory_order_relaxed); }
 
-  // ---- with latch_of(slot) held
+  // ---- with latch_of(request) held
 
-  std::mutex& latch_of(const Slot& slot) const { return shard_of(slot.key()).latch; }
+  std::mutex& latch_of(const LockRequest& request) const { return shard_of(request.key()).latch; }
   // Takes a waiting request out.
-  void cancel_wait(Slot& slot);
+  void cancel_wait(LockRequest& request);
   // Calls visit(LockOwner&) for every owner that the request waits for.
   template <typename Visit>
-  void for_each_blocker(const Slot& slot, Visit visit) const {
-    visit_blockers_of(shard_of(slot.key()), slot, [&](LockOwner& blocker) {
+  void for_each_blocker(const LockRequest& request, Visit visit) const {
+    visit_blockers_of(shard_of(request.key()), request, [&](LockOwner& blocker) {
       visit(blocker);
       return false;
     });
@@ -103,8 +103,8 @@ class RangeTable {
     for (const Shard& shard : shards_) const std::lock_guard latch(shard.latch);
   }
 
-  // Calls visit_range(owner, mode, lower, upper) and visit_request(slot), shard by shard, with its
-  // latch held.
+  // Calls visit_range(owner, mode, lower, upper) and visit_request(request), shard by shard, with
+  // its latch held.
   template <typename VisitRange, typename VisitRequest>
   void for_each(VisitRange visit_range, VisitRequest visit_request) const {
     for (const Shard& shard : shards_) {
@@ -116,7 +116,7 @@ class RangeTable {
           });
         }
       }
-      for (const Slot* slot : shard.waiting) visit_request(*slot);
+      for (const LockRequest* request : shard.waiting) visit_request(*request);
     }
   }
 
@@ -127,19 +127,23 @@ class RangeTable {
   // By key, and those of one key by address.
   struct InOrder {
     using is_transparent = void;
-    bool operator()(const Slot* left, const Slot* right) const {
+    bool operator()(const LockRequest* left, const LockRequest* right) const {
       const int order = left->key().compare(right->key());
-      return order != 0 ? order < 0 : std::less<const Slot*>()(left, right);
+      return order != 0 ? order < 0 : std::less<const LockRequest*>()(left, right);
     }
-    bool operator()(const Slot* left, std::string_view right) const { return left->key() < right; }
-    bool operator()(std::string_view left, const Slot* right) const { return left < right->key(); }
+    bool operator()(const LockRequest* left, std::string_view right) const {
+      return left->key() < right;
+    }
+    bool operator()(std::string_view left, const LockRequest* right) const {
+      return left < right->key();
+    }
   };
   // On a cache line of its own: neighbours' latches are taken by other threads.
   struct alignas(64) Shard {
     mutable std::mutex latch;
     std::atomic<std::size_t> holding_count = 0;  // may be read without the latch
     std::vector<RangeHolding*> holdings;
-    std::set<Slot*, InOrder> waiting;
+    std::set<LockRequest*, InOrder> waiting;
   };
 
   static constexpr std::size_t kShards = 64;
@@ -164,13 +168,13 @@ class RangeTable {
     return false;
   }
   template <typename Visit>
-  static bool visit_blockers_of(const Shard& shard, const Slot& slot, Visit visit) {
+  static bool visit_blockers_of(const Shard& shard, const LockRequest& request, Visit visit) {
     return visit_blockers(
-        shard, *slot.owner, space_of(slot.key()),
-        [&](RangeMode mode) { return slot.is_blocked_by(mode); },
-        [&](const IntervalSet& ranges) { return ranges.contains(slot.key()); }, visit);
+        shard, *request.owner, space_of(request.key()),
+        [&](RangeMode mode) { return request.is_blocked_by(mode); },
+        [&](const IntervalSet& ranges) { return ranges.contains(request.key()); }, visit);
   }
-  static bool is_blocked(const Shard& shard, const Slot& slot);
+  static bool is_blocked(const Shard& shard, const LockRequest& request);
   RangeHolding& holding_of(LockOwner& owner, std::uint32_t space, Shard& shard);
   static void grant_unblocked(Shard& shard);
 

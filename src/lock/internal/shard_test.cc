@@ -26,34 +26,34 @@ std::string row_key(std::uint32_t index_id, std::uint64_t row) {
   return key;
 }
 
-TEST(Slot, CostsAtMost64BytesMoreThanItsKey) {
+TEST(LockRequest, CostsAtMost64BytesMoreThanItsKey) {
   for (std::size_t size = 0; size < 5000; ++size) {
-    ASSERT_LE(Slot::bytes_for(size), size + 64);
-    ASSERT_GE(Slot::bytes_for(size), size + sizeof(Slot));
+    ASSERT_LE(LockRequest::bytes_for(size), size + 64);
+    ASSERT_GE(LockRequest::bytes_for(size), size + sizeof(LockRequest));
   }
 }
 
 TEST(MustWaitFor, FollowsTheTableOfModesAndStates) {
   const auto S = LockMode::kShared;
   const auto X = LockMode::kExclusive;
-  const auto slot = [](LockMode mode, SlotState state) {
-    return Slot{.owner = nullptr, .hash = 0, .key_size = 0, .mode = mode, .state = state};
+  const auto request = [](LockMode mode, RequestState state) {
+    return LockRequest{.owner = nullptr, .hash = 0, .key_size = 0, .mode = mode, .state = state};
   };
   struct {
-    Slot waiter, other;
+    LockRequest waiter, other;
     bool ahead, behind;  // the answer with `other` ahead of the waiter, and behind it
   } const cases[] = {
-      {slot(S, SlotState::kWaiting), slot(S, SlotState::kGranted), false, false},
-      {slot(S, SlotState::kWaiting), slot(X, SlotState::kGranted), true, true},
-      {slot(S, SlotState::kWaiting), slot(S, SlotState::kUpgrading), true, false},
-      {slot(S, SlotState::kWaiting), slot(S, SlotState::kWaiting), false, false},
-      {slot(S, SlotState::kWaiting), slot(X, SlotState::kWaiting), true, false},
-      {slot(X, SlotState::kWaiting), slot(S, SlotState::kGranted), true, true},
-      {slot(X, SlotState::kWaiting), slot(S, SlotState::kUpgrading), true, true},
-      {slot(X, SlotState::kWaiting), slot(S, SlotState::kWaiting), true, false},
-      {slot(X, SlotState::kWaiting), slot(X, SlotState::kWaiting), true, false},
-      {slot(S, SlotState::kUpgrading), slot(S, SlotState::kGranted), true, true},
-      {slot(S, SlotState::kUpgrading), slot(S, SlotState::kUpgrading), true, true},
+      {request(S, RequestState::kWaiting), request(S, RequestState::kGranted), false, false},
+      {request(S, RequestState::kWaiting), request(X, RequestState::kGranted), true, true},
+      {request(S, RequestState::kWaiting), request(S, RequestState::kUpgrading), true, false},
+      {request(S, RequestState::kWaiting), request(S, RequestState::kWaiting), false, false},
+      {request(S, RequestState::kWaiting), request(X, RequestState::kWaiting), true, false},
+      {request(X, RequestState::kWaiting), request(S, RequestState::kGranted), true, true},
+      {request(X, RequestState::kWaiting), request(S, RequestState::kUpgrading), true, true},
+      {request(X, RequestState::kWaiting), request(S, RequestState::kWaiting), true, false},
+      {request(X, RequestState::kWaiting), request(X, RequestState::kWaiting), true, false},
+      {request(S, RequestState::kUpgrading), request(S, RequestState::kGranted), true, true},
+      {request(S, RequestState::kUpgrading), request(S, RequestState::kUpgrading), true, true},
   };
   for (const auto& c : cases) {
     EXPECT_EQ(must_wait_for(c.waiter, c.other, true), c.ahead) << &c - cases;
@@ -79,28 +79,28 @@ TEST(ShardTable, OneShardIsEnough) {
   EXPECT_EQ(&table.shard_of(0xFFFFFFFF), &table[0]);
 }
 
-TEST(Shard, HasAboutAsManyBucketsAsSlotsAndFewAgainWhenEmpty) {
+TEST(Shard, HasAboutAsManyBucketsAsRequestsAndFewAgainWhenEmpty) {
   Shard shard;
   constexpr std::uint32_t kRows = 10'000;
   std::vector<std::unique_ptr<char[]>> memory;
-  std::vector<Slot*> slots;
+  std::vector<LockRequest*> requests;
   for (std::uint32_t row = 0; row < kRows; ++row) {
     const std::string key = row_key(7, row);
-    memory.push_back(std::make_unique<char[]>(Slot::bytes_for(key.size())));
-    slots.push_back(new (memory.back().get())
-                        Slot{.owner = nullptr,
-                             .hash = ShardTable::hash_of(key),
-                             .key_size = static_cast<std::uint32_t>(key.size()),
-                             .mode = kX,
-                             .state = SlotState::kGranted});
-    key.copy(memory.back().get() + sizeof(Slot), key.size());
-    shard.insert(*slots.back(), nullptr);
-    ASSERT_GE(shard.bucket_count(), shard.slot_count());
+    memory.push_back(std::make_unique<char[]>(LockRequest::bytes_for(key.size())));
+    requests.push_back(new (memory.back().get())
+                           LockRequest{.owner = nullptr,
+                                       .hash = ShardTable::hash_of(key),
+                                       .key_size = static_cast<std::uint32_t>(key.size()),
+                                       .mode = kX,
+                                       .state = RequestState::kGranted});
+    key.copy(memory.back().get() + sizeof(LockRequest), key.size());
+    shard.insert(*requests.back(), nullptr);
+    ASSERT_GE(shard.bucket_count(), shard.request_count());
   }
   EXPECT_LE(shard.bucket_count(), 2 * kRows);
-  for (Slot* slot : slots) shard.remove(*slot);
-  EXPECT_EQ(shard.slot_count(), 0u);
-  EXPECT_EQ(shard.bucket_count(), Shard::kFewestBuckets);
+  for (LockRequest* request : requests) shard.remove(*request);
+  EXPECT_EQ(shard.request_count(), 0u);
+  EXPECT_EQ(shard.bucket_count(), Shard::kBucketsMin);
 }
 
 // Sanitizers replace malloc and do not answer mallinfo2().

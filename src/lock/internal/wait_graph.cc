@@ -10,10 +10,10 @@
 
 namespace basalt::lock {
 
-void WaitGraph::begin_wait(LockOwner& owner, Slot& slot, bool may_detect) {
+void WaitGraph::begin_wait(LockOwner& owner, LockRequest& request, bool may_detect) {
   const std::lock_guard guard(mutex_);
-  BASALT_ASSERT(owner.node_.waits_in == nullptr && slot.owner == &owner);
-  owner.node_.waits_in = &slot;
+  BASALT_ASSERT(owner.node_.waits_in == nullptr && request.owner == &owner);
+  owner.node_.waits_in = &request;
   owner.node_.is_victim = false;
   // The new wait may close several cycles; each victim breaks at least one.
   while (may_detect && !owner.node_.is_victim && find_cycle(owner)) {
@@ -59,9 +59,9 @@ bool WaitGraph::find_cycle(LockOwner& start) {
 // what the exclusive one waits for too. So of the requests before a new one at most the last
 // exclusive one leads further, and a search walks a long queue a few times, not once per request.
 bool WaitGraph::visit_blockers(LockOwner& at, const LockOwner& start) {
-  const Slot& slot = *at.node_.waits_in;
-  const std::lock_guard latch(table_.latch_of(slot));
-  if (!slot.is_waiting()) return false;
+  const LockRequest& request = *at.node_.waits_in;
+  const std::lock_guard latch(table_.latch_of(request));
+  if (!request.is_waiting()) return false;
   const auto add = [&](LockOwner& owner) {
     if (owner.node_.visited_in == search_) return;
     owner.node_.visited_in = search_;
@@ -70,7 +70,7 @@ bool WaitGraph::visit_blockers(LockOwner& at, const LockOwner& start) {
   };
   bool is_start_found = false;
   LockOwner* last_waiting = nullptr;
-  table_.for_each_blocker(slot, [&](LockOwner& owner, bool only_waits) {
+  table_.for_each_blocker(request, [&](LockOwner& owner, bool only_waits) {
     is_start_found |= &owner == &start;
     // An owner that is not enrolled runs, or will search for itself.
     if (owner.node_.waits_in == nullptr) return;
@@ -81,7 +81,7 @@ bool WaitGraph::visit_blockers(LockOwner& at, const LockOwner& start) {
     }
   });
   // Only a shared request has something to learn here; what it waits behind is exclusive.
-  if (last_waiting != nullptr && slot.wanted() == LockMode::kShared) add(*last_waiting);
+  if (last_waiting != nullptr && request.wanted() == LockMode::kShared) add(*last_waiting);
   return is_start_found;
 }
 
@@ -99,19 +99,19 @@ LockOwner& WaitGraph::choose_victim() const {
 }
 
 void WaitGraph::doom(LockOwner& victim) {
-  Slot& slot = *victim.node_.waits_in;
+  LockRequest& request = *victim.node_.waits_in;
   victim.node_.waits_in = nullptr;
   victim.node_.is_victim = true;
-  const std::lock_guard latch(table_.latch_of(slot));
-  table_.cancel_wait(slot);
+  const std::lock_guard latch(table_.latch_of(request));
+  table_.cancel_wait(request);
   victim.signal_.decide();
 }
 
 void WaitGraph::record(const LockOwner& victim) {
   DeadlockInfo info;
   for (const LockOwner* member : cycle_) {
-    const Slot& slot = *member->node_.waits_in;
-    info.cycle.push_back({member->id(), std::string(slot.key()), slot.wanted()});
+    const LockRequest& request = *member->node_.waits_in;
+    info.cycle.push_back({member->id(), std::string(request.key()), request.wanted()});
   }
   info.victim_id = victim.id();
   info.found_at = std::chrono::system_clock::now();

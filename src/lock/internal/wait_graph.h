@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include "lock/internal/lock_request.h"
 #include "lock/internal/lock_table.h"
-#include "lock/internal/slot.h"
 #include "lock/lock_owner.h"
 #include "lock/lock_report.h"
 
@@ -31,10 +31,10 @@ class WaitGraph {
   // `observer` may be null.
   WaitGraph(LockTable& table, WaitObserver* observer) : table_(table), observer_(observer) {}
 
-  // `slot` is the owner's request; it was put into its queue as waiting, and may be granted
+  // `request` is the owner's request; it was put into its queue as waiting, and may be granted
   // already. If its wait closes a cycle and `may_detect`, one member of each such cycle becomes a
   // victim: its request is taken out of the queue and its WaitSignal told.
-  void begin_wait(LockOwner& owner, Slot& slot, bool may_detect);
+  void begin_wait(LockOwner& owner, LockRequest& request, bool may_detect);
   // Returns whether the owner became a victim.
   bool end_wait(LockOwner& owner);
 

@@ -28,42 +28,31 @@ ColumnKind kind_of(const Field& field) {
     case MYSQL_TYPE_SHORT:
     case MYSQL_TYPE_INT24:
     case MYSQL_TYPE_LONG:
-    case MYSQL_TYPE_LONGLONG:
-      return integer_kind(field);
-    case MYSQL_TYPE_FLOAT:
-      return ColumnKind::kFloat;
-    case MYSQL_TYPE_DOUBLE:
-      return ColumnKind::kDouble;
+    case MYSQL_TYPE_LONGLONG: return integer_kind(field);
+    case MYSQL_TYPE_FLOAT: return ColumnKind::kFloat;
+    case MYSQL_TYPE_DOUBLE: return ColumnKind::kDouble;
     case MYSQL_TYPE_YEAR:
     case MYSQL_TYPE_NEWDATE:
     case MYSQL_TYPE_ENUM:
-    case MYSQL_TYPE_SET:
-      return ColumnKind::kUnsignedInteger;
-    case MYSQL_TYPE_DATE:
-      return ColumnKind::kSignedInteger;
-    case MYSQL_TYPE_TIME:
-      return old_temporal_kind(field, ColumnKind::kSignedInteger);
+    case MYSQL_TYPE_SET: return ColumnKind::kUnsignedInteger;
+    case MYSQL_TYPE_DATE: return ColumnKind::kSignedInteger;
+    case MYSQL_TYPE_TIME: return old_temporal_kind(field, ColumnKind::kSignedInteger);
     case MYSQL_TYPE_DATETIME:
-    case MYSQL_TYPE_TIMESTAMP:
-      return old_temporal_kind(field, ColumnKind::kUnsignedInteger);
+    case MYSQL_TYPE_TIMESTAMP: return old_temporal_kind(field, ColumnKind::kUnsignedInteger);
     case MYSQL_TYPE_VARCHAR:
-    case MYSQL_TYPE_VARCHAR_COMPRESSED:
-      return ColumnKind::kVariableString;
+    case MYSQL_TYPE_VARCHAR_COMPRESSED: return ColumnKind::kVariableString;
     case MYSQL_TYPE_TINY_BLOB:
     case MYSQL_TYPE_MEDIUM_BLOB:
     case MYSQL_TYPE_LONG_BLOB:
     case MYSQL_TYPE_BLOB:
     case MYSQL_TYPE_BLOB_COMPRESSED:
-    case MYSQL_TYPE_GEOMETRY:
-      return ColumnKind::kBlob;
-    case MYSQL_TYPE_STRING:
-      return string_kind(field);
+    case MYSQL_TYPE_GEOMETRY: return ColumnKind::kBlob;
+    case MYSQL_TYPE_STRING: return string_kind(field);
     case MYSQL_TYPE_BIT:
     case MYSQL_TYPE_NEWDECIMAL:
     case MYSQL_TYPE_TIME2:
     case MYSQL_TYPE_DATETIME2:
-    case MYSQL_TYPE_TIMESTAMP2:
-      return ColumnKind::kOrderedBytes;
+    case MYSQL_TYPE_TIMESTAMP2: return ColumnKind::kOrderedBytes;
     case MYSQL_TYPE_DECIMAL:
     case MYSQL_TYPE_NULL:
     case MYSQL_TYPE_VAR_STRING:
@@ -120,7 +109,7 @@ catalog::KeyPartDefinition part_definition(const KEY_PART_INFO& part, const TABL
 
 // The server checks a long UNIQUE by the hash that is the key's only part, and overlaps of periods
 // by the parts before the period's end and start.
-std::uint32_t guarded_parts(const KEY& key) {
+std::uint32_t value_lock_parts(const KEY& key) {
   if (key.algorithm == HA_KEY_ALG_LONG_HASH) return 1;
   return key.without_overlaps ? key.user_defined_key_parts - 2 : 0;
 }
@@ -129,7 +118,7 @@ catalog::IndexDefinition index_definition(const KEY& key, const TABLE& table) {
   catalog::IndexDefinition definition;
   definition.name = std::string(key.name.str, key.name.length);
   definition.unique = is_unique(key);
-  definition.guarded_parts = guarded_parts(key);
+  definition.value_lock_parts = value_lock_parts(key);
   for (uint i = 0; i < key.user_defined_key_parts; ++i) {
     definition.parts.push_back(part_definition(key.key_part[i], table));
   }

@@ -7,7 +7,7 @@
 #include "catalog/definitions.h"
 #include "codec/layout.h"
 #include "server/convert/collation.h"
-#include "table/state_loader.h"
+#include "table/table_opening.h"
 #include "server/mariadb.h"
 
 namespace basalt::server {

@@ -48,10 +48,8 @@ bool takes_values_in_portions(THD* thd) {
     case SQLCOM_INSERT_SELECT:
     case SQLCOM_REPLACE_SELECT:
     case SQLCOM_CREATE_TABLE:
-    case SQLCOM_LOAD:
-      return true;
-    default:
-      return false;
+    case SQLCOM_LOAD: return true;
+    default: return false;
   }
 }
 
@@ -143,10 +141,9 @@ ha_rows ha_rocksdb::records_in_range(uint index, const key_range* min, const key
   std::string lower;
   std::string upper;
   make_bounds(index, min, max, lower, upper);
-  const kv::KeyRange whole = opened().whole_range(our_index(index));
+  const KeyRange whole = opened().whole_range(our_index(index));
   const Result<std::uint64_t> count = share_->statistics->entries_in_range(
-      our_index(index),
-      {lower.empty() ? whole.lower : lower, upper.empty() ? whole.upper : upper});
+      our_index(index), {lower.empty() ? whole.lower : lower, upper.empty() ? whole.upper : upper});
   if (!count.is_ok()) return HA_POS_ERROR;
   // Never zero: an older snapshot, or this transaction itself, may see rows that are not counted.
   return std::max<ha_rows>(count.value(), 1);

@@ -47,8 +47,7 @@ int ha_rocksdb::multi_range_read_explain_info(uint mode, char* text, size_t size
 
 int ha_rocksdb::multi_range_read_init(RANGE_SEQ_IF* sequence, void* argument, uint range_count,
                                       uint mode, HANDLER_BUFFER* buffer) noexcept {
-  const int error =
-      handler::multi_range_read_init(sequence, argument, range_count, mode, buffer);
+  const int error = handler::multi_range_read_init(sequence, argument, range_count, mode, buffer);
   multi_range_ = MultiRange();
   batch_.clear();
   // A single range is read ahead by the cursor.
@@ -100,7 +99,7 @@ int ha_rocksdb::read_range_directly() {
 bool ha_rocksdb::is_batch_full() const {
   if (!multi_range_.sorts_rows) return batch_.size() >= multi_range_.rows_together;
   // The more rows are sorted, the more of them are neighbours.
-  return batch_.size() >= table::RowBatch::kMostRowsAtOnce &&
+  return batch_.size() >= table::RowBatch::kRowsMax &&
          batch_.key_bytes() >= multi_range_.key_bytes_most;
 }
 
@@ -126,9 +125,9 @@ int ha_rocksdb::fill_batch() {
       multi_range_.reads_directly = true;
       break;
     } else {
-      status = seek_range(bound_or_null(mrr_cur_range.start_key),
-                          bound_or_null(mrr_cur_range.end_key),
-                          (mrr_cur_range.range_flag & EQ_RANGE) != 0, found);
+      status =
+          seek_range(bound_or_null(mrr_cur_range.start_key), bound_or_null(mrr_cur_range.end_key),
+                     (mrr_cur_range.range_flag & EQ_RANGE) != 0, found);
     }
     multi_range_.range_is_open = found && !is_point_range_;
     if (found) cursor_->add_to(batch_, mrr_cur_range.ptr);
@@ -138,8 +137,7 @@ int ha_rocksdb::fill_batch() {
     return finish_range_read(std::move(status), false);
   }
   multi_range_.rows_together =
-      std::clamp(2 * multi_range_.rows_together, kFirstBatchOfPoints,
-                 table::RowBatch::kMostRowsAtOnce);
+      std::clamp(2 * multi_range_.rows_together, kFirstBatchOfPoints, table::RowBatch::kRowsMax);
   if (multi_range_.sorts_rows) batch_.sort();
   return 0;
 }

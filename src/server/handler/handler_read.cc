@@ -13,19 +13,13 @@ namespace {
 
 table::SeekMode seek_mode(ha_rkey_function mode) {
   switch (static_cast<int>(mode)) {  // int: spatial modes never come here
-    case HA_READ_KEY_OR_NEXT:
-      return table::SeekMode::kFirstAtOrAfter;
+    case HA_READ_KEY_OR_NEXT: return table::SeekMode::kFirstAtOrAfter;
     case HA_READ_KEY_OR_PREV:
-    case HA_READ_PREFIX_LAST_OR_PREV:
-      return table::SeekMode::kLastAtOrBefore;
-    case HA_READ_AFTER_KEY:
-      return table::SeekMode::kFirstAfter;
-    case HA_READ_BEFORE_KEY:
-      return table::SeekMode::kLastBefore;
-    case HA_READ_PREFIX_LAST:
-      return table::SeekMode::kLastWithPrefix;
-    default:
-      return table::SeekMode::kFirstWithPrefix;
+    case HA_READ_PREFIX_LAST_OR_PREV: return table::SeekMode::kLastAtOrBefore;
+    case HA_READ_AFTER_KEY: return table::SeekMode::kFirstAfter;
+    case HA_READ_BEFORE_KEY: return table::SeekMode::kLastBefore;
+    case HA_READ_PREFIX_LAST: return table::SeekMode::kLastWithPrefix;
+    default: return table::SeekMode::kFirstWithPrefix;
   }
 }
 
@@ -37,17 +31,12 @@ bool is_backward(ha_rkey_function mode) {
 // Whether a row that compares with the search key as `order` (row minus key) is what `mode` seeks.
 bool is_sought(ha_rkey_function mode, int order) {
   switch (static_cast<int>(mode)) {
-    case HA_READ_KEY_OR_NEXT:
-      return order >= 0;
-    case HA_READ_AFTER_KEY:
-      return order > 0;
+    case HA_READ_KEY_OR_NEXT: return order >= 0;
+    case HA_READ_AFTER_KEY: return order > 0;
     case HA_READ_KEY_OR_PREV:
-    case HA_READ_PREFIX_LAST_OR_PREV:
-      return order <= 0;
-    case HA_READ_BEFORE_KEY:
-      return order < 0;
-    default:
-      return order == 0;
+    case HA_READ_PREFIX_LAST_OR_PREV: return order <= 0;
+    case HA_READ_BEFORE_KEY: return order < 0;
+    default: return order == 0;
   }
 }
 
@@ -82,10 +71,8 @@ bool is_insert(THD* thd) {
     case SQLCOM_UPDATE_MULTI:
     case SQLCOM_DELETE:
     case SQLCOM_DELETE_MULTI:
-    case SQLCOM_SELECT:
-      return false;
-    default:
-      return true;
+    case SQLCOM_SELECT: return false;
+    default: return true;
   }
 }
 
@@ -100,16 +87,11 @@ std::size_t ha_rocksdb::count_parts(const KEY& key, key_part_map parts) {
 table::EntryFilter::Verdict PushedFilter::check() {
   const auto verdict = [](check_result_t result) {
     switch (result) {
-      case CHECK_POS:
-        return Verdict::kAccept;
-      case CHECK_NEG:
-        return Verdict::kReject;
-      case CHECK_OUT_OF_RANGE:
-        return Verdict::kEndOfRange;
-      case CHECK_ABORTED_BY_USER:
-        return Verdict::kInterrupted;
-      case CHECK_ERROR:
-        break;
+      case CHECK_POS: return Verdict::kAccept;
+      case CHECK_NEG: return Verdict::kReject;
+      case CHECK_OUT_OF_RANGE: return Verdict::kEndOfRange;
+      case CHECK_ABORTED_BY_USER: return Verdict::kInterrupted;
+      case CHECK_ERROR: break;
     }
     return Verdict::kFailed;
   };
@@ -227,8 +209,8 @@ int ha_rocksdb::finish_read(Status status, bool found, uchar* record, int not_fo
 void ha_rocksdb::reset_nulls(uchar* record) const {
   for (const codec::ColumnLayout& column : opened().layout().columns) {
     if (!column.nullable || (record[column.null_offset] & column.null_mask) == 0) continue;
-    std::memcpy(record + column.record_offset,
-                table->s->default_values + column.record_offset, column.record_length);
+    std::memcpy(record + column.record_offset, table->s->default_values + column.record_offset,
+                column.record_length);
   }
 }
 
@@ -335,9 +317,8 @@ void ha_rocksdb::leave_out_newer_indexes() {
   if (!opened().has_added_indexes()) return;
   for (uint i = 0; i < table->s->keys; ++i) {
     if (!is_left_out(i)) continue;
-    for (key_map* const keys :
-         {&table->keys_in_use_for_query, &table->keys_in_use_for_group_by,
-          &table->keys_in_use_for_order_by, &table->covering_keys}) {
+    for (key_map* const keys : {&table->keys_in_use_for_query, &table->keys_in_use_for_group_by,
+                                &table->keys_in_use_for_order_by, &table->covering_keys}) {
       keys->clear_bit(i);
     }
   }
@@ -356,13 +337,13 @@ bool ha_rocksdb::checks_uniqueness(uint index) const {
 // goes until our transaction ends.
 int ha_rocksdb::lock_guard(uint index, const uchar* key) {
   const std::size_t number = our_index(index);
-  const std::size_t parts = opened().index(number).guarded_parts;
+  const std::size_t parts = opened().index(number).value_lock_parts;
   if (number == 0) {
     opened().primary().make_search_prefix(key, parts, prefix_);
   } else {
     opened().secondary(number).make_search_prefix(key, parts, prefix_);
   }
-  return report(transaction().guard(opened().family(number), prefix_, wait_policy()));
+  return report(transaction().lock_value(opened().family(number), prefix_, wait_policy()));
 }
 
 int ha_rocksdb::index_end() noexcept {
@@ -380,8 +361,8 @@ std::size_t ha_rocksdb::make_prefix(uint index, const uchar* key, key_part_map p
     return part_count;
   }
   const codec::SecondaryCodec& codec = opened().secondary(number);
-  const std::size_t usable = std::min(
-      part_count, codec.is_unique() ? codec.part_count() : codec.extended_part_count());
+  const std::size_t usable =
+      std::min(part_count, codec.is_unique() ? codec.part_count() : codec.extended_part_count());
   codec.make_search_prefix(key, usable, prefix);
   return part_count;
 }
@@ -403,12 +384,12 @@ bool ha_rocksdb::extends_unique(uint index, const key_range* range) const {
 int ha_rocksdb::read_extended(uchar* record, const uchar* key, uint key_length,
                               ha_rkey_function mode) {
   const bool backward = is_backward(mode);
-  const bool exact = mode == HA_READ_KEY_EXACT || mode == HA_READ_PREFIX ||
-                     mode == HA_READ_PREFIX_LAST;
+  const bool exact =
+      mode == HA_READ_KEY_EXACT || mode == HA_READ_PREFIX || mode == HA_READ_PREFIX_LAST;
   bool found = false;
-  Status status = cursor_->seek(backward ? table::SeekMode::kLastAtOrBefore
-                                         : table::SeekMode::kFirstAtOrAfter,
-                                prefix_, record, found);
+  Status status =
+      cursor_->seek(backward ? table::SeekMode::kLastAtOrBefore : table::SeekMode::kFirstAtOrAfter,
+                    prefix_, record, found);
   while (status.is_ok() && found) {
     const int order = key_cmp(table->key_info[active_index].key_part, key, key_length);
     if (is_sought(mode, order)) return finish_read(Status::ok(), true, record, 0);
@@ -441,8 +422,8 @@ int ha_rocksdb::index_read_map(uchar* record, const uchar* key, key_part_map par
 }
 
 // Const tables: the only read of a statement needs no snapshot to be consistent.
-int ha_rocksdb::index_read_idx_map(uchar* record, uint index, const uchar* key,
-                                   key_part_map parts, ha_rkey_function mode) noexcept {
+int ha_rocksdb::index_read_idx_map(uchar* record, uint index, const uchar* key, key_part_map parts,
+                                   ha_rkey_function mode) noexcept {
   reads_once_ = is_one_read(index) && is_only_read();
   const int result = handler::index_read_idx_map(record, index, key, parts, mode);
   reads_once_ = false;
@@ -536,9 +517,9 @@ int ha_rocksdb::read_range_first(const key_range* start, const key_range* end, b
 std::uint64_t ha_rocksdb::expected_bytes() const {
   if (!table->opt_range_keys.is_set(active_index)) return 0;
   const TABLE::OPT_RANGE& estimate = table->opt_range[active_index];
-  constexpr ha_rows kMostRows = 1 << 20;  // enough to be too many
-  const double rows = static_cast<double>(std::min(estimate.rows, kMostRows)) /
-                      std::max(estimate.ranges, 1u);
+  constexpr ha_rows kRowsMax = 1 << 20;  // enough to be too many
+  const double rows =
+      static_cast<double>(std::min(estimate.rows, kRowsMax)) / std::max(estimate.ranges, 1u);
   return static_cast<std::uint64_t>(
       rows * share_->statistics->stored_entry_bytes(our_index(active_index)));
 }

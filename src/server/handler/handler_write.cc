@@ -4,7 +4,7 @@
 #include "server/handler/ha_rocksdb.h"
 #include "server/plugin.h"
 #include "server/sysvars.h"
-#include "table/state_loader.h"
+#include "table/table_opening.h"
 #include "server/mariadb.h"
 
 namespace basalt::server {
@@ -116,8 +116,7 @@ void ha_rocksdb::get_auto_increment(ulonglong offset, ulonglong increment, ulong
   if (auto_increment_rows_ == 0) auto_increment_rows_ = std::max<ulonglong>(desired, 1);
   // The server goes on behind values that rows brought along, also if these were refused.
   std::uint64_t value = *first;
-  const Status status =
-      opened().state().auto_increment.take(series_, auto_increment_rows_, value);
+  const Status status = opened().state().auto_increment.take(series_, auto_increment_rows_, value);
   *first = status.is_ok() ? value : ULONGLONG_MAX;
   *reserved = value > series_.greatest ? 0 : auto_increment_rows_;
 }

@@ -56,15 +56,15 @@ std::string describe_deadlock(const lock::DeadlockInfo& deadlock) {
   std::string text = time_text(deadlock.found_at) + "\n";
   for (const lock::DeadlockInfo::Wait& wait : deadlock.cycle) {
     text += "transaction " + std::to_string(wait.owner_id) + " waits for " +
-            (wait.mode == lock::LockMode::kShared ? "a shared" : "an exclusive") + " lock: " +
-            describe_key(wait.key) + "\n";
+            (wait.mode == lock::LockMode::kShared ? "a shared" : "an exclusive") +
+            " lock: " + describe_key(wait.key) + "\n";
   }
   text += "transaction " + std::to_string(deadlock.victim_id) + " was rolled back\n";
   return text;
 }
 
 std::string describe_health() {
-  kv::Health& health = the_engine().database().health();
+  wal::Health& health = the_engine().database().health();
   std::string text = "state: " + std::string(name_of(health.access())) + "\n";
   const std::string cause = health.cause();
   if (!cause.empty()) text += "cause: " + cause + "\n";
@@ -81,8 +81,8 @@ bool show_status(handlerton*, THD* thd, stat_print_fn* stat_print, ha_stat_type 
   if (type != HA_ENGINE_STATUS) return false;
   kv::Database& database = the_engine().database();
   bool failed = print(thd, stat_print, "HEALTH", describe_health());
-  failed |= print(thd, stat_print, "DBSTATS",
-                  database.property(kv::kDefaultFamily, "rocksdb.dbstats"));
+  failed |=
+      print(thd, stat_print, "DBSTATS", database.property(kv::kDefaultFamily, "rocksdb.dbstats"));
   const std::vector<std::string> families = database.family_names();
   for (std::size_t i = 0; i < families.size(); ++i) {
     failed |= print(thd, stat_print, "CF_COMPACTION " + families[i],

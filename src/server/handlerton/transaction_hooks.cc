@@ -29,9 +29,7 @@ int end_failed_commit(THD* thd, Session& session, const Status& status) {
                           "engine can write again: %s",
                           status.message().c_str());
       return 0;
-    case Transaction::State::kPrepared:
-      session.leave_decided(Decision::kCommit);
-      break;
+    case Transaction::State::kPrepared: session.leave_decided(Decision::kCommit); break;
     case Transaction::State::kIdle:
     case Transaction::State::kActive:
       transaction.rollback().ignore("only prepared transactions can fail to roll back");
@@ -45,7 +43,7 @@ int end_failed_commit(THD* thd, Session& session, const Status& status) {
 // failure cannot be its own: the engine is read-only then, and the error log says why.
 void pay_owed_sync(Session& session) {
   if (!session.take_owed_sync() || commit_durability() == kv::Durability::kBuffered) return;
-  const Status status = the_engine().database().sync_log();
+  const Status status = the_engine().database().sync_wal();
   if (!status.is_ok()) log_message(LogLevel::kError, "commit: " + status.message());
 }
 
@@ -85,7 +83,7 @@ void commit_ordered(handlerton*, THD* thd, bool all) noexcept {
   mysql_bin_log_commit_pos(thd, &offset, &path);
   std::string_view file = path == nullptr ? std::string_view() : std::string_view(path);
   file.remove_prefix(file.rfind('/') + 1);
-  transaction.enter_order(file, offset);
+  transaction.take_commit_ticket(file, offset);
   BASALT_FAILPOINT("server.commit_ordered");
   if (!may_be_kept_from_committing(thd)) return;
   const bool is_decided_by_binlog = transaction.is_decided_by_binlog();
@@ -157,12 +155,12 @@ int start_consistent_snapshot(handlerton*, THD* thd) noexcept {
 Status complete_checkpoint(std::uint64_t place, void* cookie) {
   constexpr int kQuestionsPerRound = 10;
   int questions = 0;
-  txn::CommitOrder& order = the_engine().transactions().order();
+  txn::CommitTickets& order = the_engine().transactions().order();
   if (!order.wait_for(place, [&] { return questions++ < kQuestionsPerRound; })) {
     return Status(ErrorCode::kLockTimeout, "transactions of the binary log are not committed yet");
   }
   BASALT_FAILPOINT("checkpoint.before_sync");
-  BASALT_TRY(the_engine().database().sync_log());
+  BASALT_TRY(the_engine().database().sync_wal());
   BASALT_FAILPOINT("checkpoint.before_notify");
   commit_checkpoint_notify_ha(cookie);
   return Status::ok();
@@ -171,7 +169,7 @@ Status complete_checkpoint(std::uint64_t place, void* cookie) {
 // At once if there is nothing to wait for: PURGE BINARY LOGS after a FLUSH then finds files free.
 // Else not in this thread, whose own transaction may be one of those to wait for.
 void commit_checkpoint_request(void* cookie) noexcept {
-  txn::CommitOrder& order = the_engine().transactions().order();
+  txn::CommitTickets& order = the_engine().transactions().order();
   const std::uint64_t place = order.newest();
   if (order.wait_for(place, [] { return false; }) && complete_checkpoint(place, cookie).is_ok()) {
     return;
@@ -181,7 +179,7 @@ void commit_checkpoint_request(void* cookie) noexcept {
 }
 
 bool flush_logs(handlerton*) noexcept {
-  const Status status = the_engine().database().sync_log();
+  const Status status = the_engine().database().sync_wal();
   if (status.is_ok()) return false;
   log_message(LogLevel::kError, "FLUSH LOGS: " + status.message());
   return true;
@@ -194,13 +192,13 @@ bool flush_logs(handlerton*) noexcept {
 void pre_shutdown() noexcept {
   engine::Engine& engine = the_engine();
   if (engine.transactions().decided_count() == 0) {
-    const Status status = engine.database().sync_log();
+    const Status status = engine.database().sync_wal();
     if (!status.is_ok()) log_message(LogLevel::kError, "last sync: " + status.message());
     return;
   }
   Status status = engine.resume();
   if (status.is_ok()) status = engine.transactions().commit_decided();
-  if (status.is_ok()) status = engine.database().sync_log();
+  if (status.is_ok()) status = engine.database().sync_wal();
   if (status.is_ok()) return;
   log_message(LogLevel::kError,
               std::to_string(engine.transactions().decided_count()) +

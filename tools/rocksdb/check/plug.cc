@@ -5,11 +5,11 @@
 #include <string>
 #include <string_view>
 
+#include "block_cache/adaptive_compression.h"
+#include "block_cache/block_cache.h"
 #include "db/memtable.h"
-#include "kv/adaptive_compression.h"
-#include "kv/block_cache.h"
 #include "kv/rocksdb_options.h"
-#include "kv/tree_memtable.h"
+#include "memtable/tree_memtable_rep.h"
 #include "rocksdb/advanced_compression.h"
 #include "rocksdb/comparator.h"
 #include "rocksdb/options.h"
@@ -21,8 +21,7 @@ namespace {
 bool is_plugged(std::string_view part) {
   const char* const chosen = std::getenv("BASALT_CHECK_PARTS");
   if (chosen == nullptr) return true;
-  return ("," + std::string(chosen) + ",").find("," + std::string(part) + ",") !=
-         std::string::npos;
+  return ("," + std::string(chosen) + ",").find("," + std::string(part) + ",") != std::string::npos;
 }
 
 // What files of options name is made anew from its name, and belongs to who asks.
@@ -34,10 +33,10 @@ class NamedCompression final : public CompressionManagerWrapper {
 
 bool register_compression() {
   ObjectLibrary::Default()->AddFactory<CompressionManager>(
-      basalt::kv::make_adaptive_compression_manager()->Name(),
+      basalt::block_cache::make_adaptive_compression_manager()->Name(),
       [](const std::string&, std::unique_ptr<CompressionManager>* owned, std::string*) {
-        *owned =
-            std::make_unique<NamedCompression>(basalt::kv::make_adaptive_compression_manager());
+        *owned = std::make_unique<NamedCompression>(
+            basalt::block_cache::make_adaptive_compression_manager());
         return owned->get();
       });
   return true;
@@ -59,13 +58,13 @@ MemTableRep* NewPluggedMemTable(const MemTableRep::KeyComparator& compare, Alloc
     return nullptr;
   }
   static const std::shared_ptr<MemTableRepFactory> factory =
-      basalt::kv::make_tree_memtable_factory();
+      basalt::memtable::make_tree_memtable_factory();
   return factory->CreateMemTableRep(compare, allocator, nullptr, nullptr);
 }
 
 std::shared_ptr<Cache> NewPluggedCache(size_t capacity) {
   if (!is_plugged("cache")) return nullptr;
-  return std::make_shared<basalt::kv::BlockCache>(capacity);
+  return std::make_shared<basalt::block_cache::BlockCache>(capacity);
 }
 
 void PlugCompression(ColumnFamilyOptions& options) {

@@ -1,0 +1,51 @@
+#include "block_cache/cache_warmer.h"
+
+#include <pthread.h>
+#include <rocksdb/db.h>
+
+#include <utility>
+
+#include "block_cache/block_cache.h"
+
+namespace basalt::block_cache {
+namespace {
+
+constexpr std::size_t kReadBytes = 1024 * 1024;
+// How many entries it goes over before it looks whether it should end.
+constexpr int kStride = 1024;
+// Of so many bytes in files one at least must have room. What is loaded in vain costs a few seconds
+// of the device; what is not loaded, a request for each block, for as long as it takes to fill the
+// cache by them.
+constexpr std::uint64_t kDatabaseSizesMax = 8;
+
+}  // namespace
+
+CacheWarmer::CacheWarmer(rdb::DB& database, rdb::ColumnFamilyHandle& family,
+                         std::shared_ptr<const BlockCache> cache, std::uint64_t file_bytes) {
+  if (file_bytes == 0 || file_bytes > kDatabaseSizesMax * cache->GetCapacity()) return;
+  thread_ = std::thread([this, &database, &family, cache = std::move(cache)] {
+    pthread_setname_np(pthread_self(), "rocksdb:load");
+    load(database, family, *cache);
+  });
+}
+
+CacheWarmer::~CacheWarmer() {
+  must_stop_.store(true, std::memory_order_relaxed);
+  if (thread_.joinable()) thread_.join();
+}
+
+void CacheWarmer::load(rdb::DB& database, rdb::ColumnFamilyHandle& family,
+                       const BlockCache& cache) const {
+  rdb::ReadOptions options;
+  options.readahead_size = kReadBytes;
+  options.ignore_range_deletions = true;
+  const std::unique_ptr<rdb::Iterator> entries(database.NewIterator(options, &family));
+  int number = 0;
+  for (entries->SeekToFirst(); entries->Valid(); entries->Next()) {
+    if (++number % kStride != 0) continue;
+    if (must_stop_.load(std::memory_order_relaxed) || cache.is_full()) break;
+  }
+  entries->status().PermitUncheckedError();
+}
+
+}  // namespace basalt::block_cache

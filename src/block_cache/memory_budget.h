@@ -1,0 +1,74 @@
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+namespace basalt::block_cache {
+
+class BlockCache;
+
+// What of a process's memory blocks may have, from what the rest of it was seen to take.
+//
+// Purpose     What the server, its connections, other engines, memtables and compactions take
+//             differs by a hundred megabytes and more between a load of reads and one of writes. A
+//             size chosen beforehand is too large for one or too small for the other.
+// How         The rest is what is resident beside blocks. Its highest value counts, and is
+//             forgotten within some ten seconds, so that blocks need not go for each compaction. A
+//             part of the limit is left to the page cache, for WALs, and to what grows meanwhile.
+// Threads     One.
+class BlocksShare {
+ public:
+  // `limit`: bytes the process may take. `least`: what blocks get in any case.
+  BlocksShare(std::uint64_t limit, std::uint64_t least) : limit_(limit), least_(least) {}
+
+  // What is left free, of a limit in bytes.
+  static std::uint64_t free_bytes(std::uint64_t limit);
+
+  void set_limit(std::uint64_t limit) { limit_ = limit; }
+  // Beside what is seen, so much is about to be needed.
+  void expect(std::uint64_t bytes) { highest_rest_ += bytes; }
+  // How many bytes of blocks there may be. `resident`: of the process; `blocks`: of them, those of
+  // blocks; `seconds`: since the last time.
+  std::uint64_t next(std::uint64_t resident, std::uint64_t blocks, double seconds);
+
+ private:
+  std::uint64_t limit_;
+  const std::uint64_t least_;
+  double highest_rest_ = 0;
+};
+
+// Keeps the capacity of the cache to that share, from a thread of its own, until its destruction.
+class MemoryBudget {
+ public:
+  // `limit`: says how many bytes the process may take; it is asked now, then about once a second,
+  // by another thread. `expected`: bytes that the rest will soon take beside what it takes now, for
+  // memtables. `capacity_max`: bytes that the cache's capacity never exceeds.
+  MemoryBudget(std::function<std::uint64_t()> limit, std::uint64_t expected,
+               std::shared_ptr<BlockCache> cache, std::uint64_t capacity_max);
+  ~MemoryBudget();
+  MemoryBudget(const MemoryBudget&) = delete;
+  MemoryBudget& operator=(const MemoryBudget&) = delete;
+
+  // Bytes of blocks that there may be now.
+  std::uint64_t blocks_bytes() const { return blocks_bytes_.load(std::memory_order_relaxed); }
+
+ private:
+  void run();
+  void apply(double seconds);
+
+  const std::function<std::uint64_t()> limit_;
+  const std::shared_ptr<BlockCache> cache_;
+  const std::uint64_t capacity_max_;
+  BlocksShare share_;
+  std::atomic<std::uint64_t> blocks_bytes_{0};
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool must_stop_ = false;  // guarded by mutex_
+  std::thread thread_;
+};
+
+}  // namespace basalt::block_cache

@@ -1,0 +1,64 @@
+#include "kv/database_directory.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include <filesystem>
+#include <string>
+#include <system_error>
+
+namespace basalt::kv {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The name of a file that only a database with data has; empty if there is none.
+std::string file_with_data(const std::string& directory) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(directory, error)) {
+    const std::string name = entry.path().filename();
+    const bool has_data = name.ends_with(".sst") || name.ends_with(".log");
+    if (has_data && entry.file_size(error) > 0 && !error) return name;
+  }
+  return {};
+}
+
+}  // namespace
+
+Status check_directory(const DatabaseOptions& options) {
+  const std::string& directory = options.directory;
+  struct stat found {};
+  if (stat(directory.c_str(), &found) != 0) {
+    if (errno == ENOENT) return Status::ok();
+    return Status(ErrorCode::kIoError, "'" + directory +
+                                           "': " + std::generic_category().message(errno) +
+                                           "; check the directories above it");
+  }
+  if (!S_ISDIR(found.st_mode)) {
+    return Status(ErrorCode::kIoError, "'" + directory +
+                                           "' is not a directory; move it away, or "
+                                           "choose another rocksdb_datadir");
+  }
+  struct statvfs device {};
+  if (statvfs(directory.c_str(), &device) == 0 && (device.f_flag & ST_RDONLY) != 0) {
+    return Status(ErrorCode::kIoError, "'" + directory +
+                                           "' is on a file system that is mounted "
+                                           "read-only; check the device, then mount it writable");
+  }
+  if (access(directory.c_str(), R_OK | W_OK | X_OK) != 0) {
+    return Status(ErrorCode::kIoError,
+                  "'" + directory + "': " + std::generic_category().message(errno) +
+                      "; let the user that runs the server own it, and read and write it");
+  }
+  if (access((directory + "/CURRENT").c_str(), F_OK) == 0 || errno != ENOENT) return Status::ok();
+  const std::string file = file_with_data(directory);
+  if (file.empty()) return Status::ok();
+  return Status(ErrorCode::kCorruption,
+                "'" + directory + "' has data, such as '" + file +
+                    "', but no file CURRENT; restore that file, which holds the name of the "
+                    "newest MANIFEST and an end of line, or a backup, or move the directory away "
+                    "to begin with an empty one");
+}
+
+}  // namespace basalt::kv

@@ -1,0 +1,27 @@
+#pragma once
+
+// Names of RocksDB classes, for headers that must not pull RocksDB's own in. The library is
+// built with ROCKSDB_NAMESPACE=basalt_rocksdb, so that another RocksDB in the same process
+// shares no symbol with it.
+namespace basalt_rocksdb {
+class Allocator;
+class ColumnFamilyHandle;
+class CompressionManager;
+class DB;
+class Env;
+class FileSystem;
+class Iterator;
+class MemTableRepFactory;
+class PinnableSlice;
+class Snapshot;
+class Status;
+class TransactionDB;
+class WriteBatch;
+class WriteBatchWithIndex;
+struct Options;
+}  // namespace basalt_rocksdb
+
+// RocksDB's names and ours for them, in one: rdb::Slice, rdb::slice_of().
+namespace basalt::rdb {
+using namespace basalt_rocksdb;
+}  // namespace basalt::rdb

@@ -1,0 +1,188 @@
+#include "wal/wal_check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <nmmintrin.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "wal/wal_paths.h"
+
+namespace basalt::wal {
+namespace {
+
+// RocksDB's WAL format: blocks of 32 KiB with records that do not cross them. A record's header is
+// the masked CRC-32C of type and content (4 bytes), the content's length (2) and the type (1).
+constexpr std::size_t kBlockBytes = 32768;
+constexpr std::size_t kHeaderBytes = 7;
+// A record that does not fit into a block has several parts, each with a header.
+constexpr char kWhole = 1;
+constexpr char kFirstPart = 2;
+constexpr char kLastPart = 4;
+constexpr std::size_t kSectorBytes = 512;
+constexpr std::uint32_t kMaskDelta = 0xa282ead8;
+
+std::uint32_t masked_crc32c(std::string_view bytes) {
+  std::uint64_t crc = 0xffffffff;
+  for (; bytes.size() >= 8; bytes.remove_prefix(8)) {
+    std::uint64_t word = 0;
+    memcpy(&word, bytes.data(), sizeof word);
+    crc = _mm_crc32_u64(crc, word);
+  }
+  auto rest = static_cast<std::uint32_t>(crc);
+  for (const char byte : bytes) rest = _mm_crc32_u8(rest, static_cast<unsigned char>(byte));
+  rest = ~rest;
+  return ((rest >> 15) | (rest << 17)) + kMaskDelta;
+}
+
+bool is_zero(std::string_view bytes) {
+  return bytes.find_first_not_of('\0') == std::string_view::npos;
+}
+
+// The record at the beginning of `block`'s rest, or nothing if it does not check out.
+std::optional<std::size_t> record_size(std::string_view rest) {
+  if (rest.size() < kHeaderBytes) return std::nullopt;
+  std::uint32_t stored = 0;
+  std::uint16_t length = 0;
+  memcpy(&stored, rest.data(), sizeof stored);
+  memcpy(&length, rest.data() + sizeof stored, sizeof length);
+  if (length > rest.size() - kHeaderBytes) return std::nullopt;
+  const std::size_t type_offset = kHeaderBytes - 1;
+  if (masked_crc32c(rest.substr(type_offset, 1 + length)) != stored) return std::nullopt;
+  return kHeaderBytes + length;
+}
+
+// Whether a sector of the file is empty, in the part that begins in it or touches [begin, end).
+bool has_empty_sector(std::string_view block, std::size_t begin, std::size_t end) {
+  for (std::size_t at = begin / kSectorBytes * kSectorBytes; at < end; at += kSectorBytes) {
+    const std::size_t first = std::max(at, begin);
+    const std::size_t last = std::min(at + kSectorBytes, block.size());
+    if (is_zero(block.substr(first, last - first))) return true;
+  }
+  return false;
+}
+
+struct Scan {
+  std::optional<WalDamage> damage;
+  std::uint64_t records = 0;
+  // Where a record begins of which only the first parts have come so far.
+  std::optional<std::uint64_t> begun;
+
+  // The whole record is lost, not only the part that does not check out.
+  void note_damage(std::uint64_t offset, bool is_unwritten) {
+    if (!damage) damage = {{}, begun.value_or(offset), 0, 0, is_unwritten};
+  }
+  void note_part(std::uint64_t offset, char type) {
+    if (type == kFirstPart) begun = offset;
+    if (type == kWhole || type == kLastPart) begun.reset();
+  }
+};
+
+void scan_block(std::string_view block, std::uint64_t offset, bool is_last, Scan& scan) {
+  std::size_t at = 0;
+  while (block.size() - at >= kHeaderBytes) {
+    const std::string_view rest = block.substr(at);
+    if (is_zero(rest)) {
+      // Empty to the end of the block: RocksDB goes on behind it, but must not.
+      scan.note_damage(offset + at, true);
+      return;
+    }
+    const std::optional<std::size_t> size = record_size(rest);
+    if (size) {
+      ++scan.records;
+      if (scan.damage) ++scan.damage->records_behind;
+      scan.note_part(offset + at, rest[kHeaderBytes - 1]);
+      at += *size;
+      continue;
+    }
+    std::uint16_t length = 0;
+    memcpy(&length, rest.data() + 4, sizeof length);
+    const std::size_t end = at + kHeaderBytes + length;
+    const bool is_cut = is_last && end > block.size();
+    scan.note_damage(offset + at,
+                     is_cut || has_empty_sector(block, at, std::min(end, block.size())));
+    // Where the next one begins is known only if this one's length is right.
+    if (end >= block.size() || !record_size(block.substr(end))) return;
+    at = end;
+  }
+  const bool has_torn_header =
+      at < block.size() && !is_zero(block.substr(at)) && block.size() < kBlockBytes;
+  if (is_last && (has_torn_header || scan.begun)) scan.note_damage(offset + at, true);
+}
+
+Status failure(const std::string& path, const char* what, int cause) {
+  return Status(ErrorCode::kIoError, std::string("the WAL '") + path + "' cannot be " + what +
+                                         ": " + std::generic_category().message(cause) +
+                                         "; check its owner, its permissions and the device");
+}
+
+Result<Scan> scan_wal(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return failure(path, "opened", errno);
+  Scan scan;
+  std::string block(kBlockBytes, '\0');
+  for (std::uint64_t offset = 0;;) {
+    std::size_t filled = 0;
+    ssize_t got = 1;
+    while (filled < kBlockBytes && got > 0) {
+      got = pread(file, block.data() + filled, kBlockBytes - filled,
+                  static_cast<off_t>(offset + filled));
+      if (got > 0) filled += static_cast<std::size_t>(got);
+    }
+    if (got < 0) {
+      const int cause = errno;
+      ::close(file);
+      return failure(path, "read", cause);
+    }
+    scan_block(std::string_view(block).substr(0, filled), offset, filled < kBlockBytes, scan);
+    offset += filled;
+    if (filled < kBlockBytes) break;
+  }
+  ::close(file);
+  return scan;
+}
+
+}  // namespace
+
+Result<std::vector<WalDamage>> check_wals(const std::string& directory) {
+  Result<std::vector<WalPath>> wals = find_wals(directory);
+  if (!wals.is_ok()) return wals.take_status();
+  std::vector<WalDamage> damaged;
+  for (const WalPath& wal : wals.value()) {
+    Result<Scan> scan = scan_wal(wal.path);
+    if (!scan.is_ok()) return scan.take_status();
+    for (WalDamage& older : damaged) older.records_in_newer_wals += scan.value().records;
+    if (!scan.value().damage) continue;
+    damaged.push_back(std::move(*scan.value().damage));
+    damaged.back().path = wal.path;
+  }
+  return damaged;
+}
+
+Result<std::optional<WalDamage>> check_manifest(const std::string& directory) {
+  std::ifstream current(directory + "/CURRENT");
+  std::string name;
+  if (!std::getline(current, name)) return std::optional<WalDamage>();
+  const std::string path = directory + "/" + name;
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return std::optional<WalDamage>();
+  Result<Scan> scan = scan_wal(path);
+  if (!scan.is_ok()) return scan.take_status();
+  std::optional<WalDamage> damage = std::move(scan.value().damage);
+  // Each record is synced before the next is written.
+  if (!damage || !damage->is_unwritten || damage->records_behind > 0) {
+    return std::optional<WalDamage>();
+  }
+  damage->path = path;
+  return damage;
+}
+
+}  // namespace basalt::wal

@@ -1,0 +1,29 @@
+#include "wal/wal_marks.h"
+
+#include "base/bytes.h"
+
+namespace basalt::wal {
+namespace {
+
+constexpr std::string_view kPrefix = "basalt";
+constexpr std::size_t kBytes = kPrefix.size() + 1 + sizeof(WalMark::number);
+
+}  // namespace
+
+std::string encode(const WalMark& mark) {
+  std::string bytes(kPrefix);
+  bytes.push_back(static_cast<char>(mark.kind));
+  bytes.resize(kBytes);
+  store_le(bytes.data() + kPrefix.size() + 1, mark.number);
+  return bytes;
+}
+
+WalMark parse_wal_mark(std::string_view bytes) {
+  if (bytes.size() != kBytes || !bytes.starts_with(kPrefix)) return {};
+  const auto kind = static_cast<std::uint8_t>(bytes[kPrefix.size()]);
+  if (kind > static_cast<std::uint8_t>(WalMark::Kind::kIngested)) return {};
+  return {static_cast<WalMark::Kind>(kind),
+          load_le<std::uint64_t>(bytes.data() + kPrefix.size() + 1)};
+}
+
+}  // namespace basalt::wal

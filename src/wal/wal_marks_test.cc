@@ -1,0 +1,27 @@
+#include "wal/wal_marks.h"
+
+#include <gtest/gtest.h>
+
+namespace basalt::wal {
+namespace {
+
+TEST(WalMarksFormat, IsFrozen) {
+  const WalMark mark{WalMark::Kind::kIngesting, 0x0102};
+  const std::string_view bytes("basalt\x02\x02\x01\0\0\0\0\0\0", 15);
+  EXPECT_EQ(encode(mark), bytes);
+  EXPECT_EQ(parse_wal_mark(bytes), mark);
+}
+
+TEST(WalMarksFormat, OtherBytesAreNoMark) {
+  const std::string bytes = encode({WalMark::Kind::kOpened, 7});
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_EQ(parse_wal_mark(bytes.substr(0, size)), WalMark());
+  }
+  EXPECT_EQ(parse_wal_mark("nothing"), WalMark());
+  std::string unknown = bytes;
+  unknown[6] = 9;
+  EXPECT_EQ(parse_wal_mark(unknown), WalMark());
+}
+
+}  // namespace
+}  // namespace basalt::wal
