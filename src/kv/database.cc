@@ -36,7 +36,6 @@
 #include "wal/wal_check.h"
 #include "wal/wal_continuity.h"
 #include "wal/wal_marks.h"
-#include "wal/wal_write.h"
 
 namespace basalt::kv {
 namespace {
@@ -370,8 +369,7 @@ Status Database::write(const WriteBatch& batch, Durability durability) {
   BASALT_TRY(health_->check_not_read_only());
   rdb::WriteOptions options;
   options.sync = durability == Durability::kSynced;
-  const wal::WalWrite log_write;
-  return outcome_of_write(db_->GetBaseDB()->Write(options, &changes));
+  return write_wal([&] { return db_->GetBaseDB()->Write(options, &changes); });
 }
 
 std::unique_ptr<bulk::ExternalSort> Database::new_external_sort(std::string path,
@@ -401,11 +399,8 @@ Status Database::ingest(FamilyId family, const std::vector<std::string>& paths) 
   // numbers that no record has, one each.
   const std::lock_guard guard(ingestion_mutex_);
   BASALT_TRY(write_mark({wal::WalMark::Kind::kIngesting, paths.size()}));
-  {
-    const wal::WalWrite log_write;
-    BASALT_TRY(outcome_of_write(
-        db_->GetBaseDB()->IngestExternalFile(family_handle(family), paths, options)));
-  }
+  BASALT_TRY(write_wal(
+      [&] { return db_->GetBaseDB()->IngestExternalFile(family_handle(family), paths, options); }));
   return write_mark({wal::WalMark::Kind::kIngested, 0});
 }
 
@@ -414,8 +409,7 @@ Status Database::write_mark(const wal::WalMark& mark) {
   BASALT_TRY(rdb::from_rocksdb(changes.PutLogData(encode(mark))));
   rdb::WriteOptions options;
   options.sync = true;
-  const wal::WalWrite log_write;
-  return outcome_of_write(db_->GetBaseDB()->Write(options, &changes));
+  return write_wal([&] { return db_->GetBaseDB()->Write(options, &changes); });
 }
 
 Status Database::resume() {
@@ -501,9 +495,10 @@ Status Database::reclaim(FamilyId family, const KeyRange& range) {
   // Not before: others would come meanwhile, and keep the files.
   release_idle();
   BASALT_TRY(health_->check_not_read_only());
-  const wal::WalWrite log_write;
-  return rdb::from_rocksdb(db_->GetBaseDB()->DeleteRange(rdb::WriteOptions(), family_handle(family),
-                                                         dropped.start, dropped.limit));
+  return write_wal([&] {
+    return db_->GetBaseDB()->DeleteRange(rdb::WriteOptions(), family_handle(family), dropped.start,
+                                         dropped.limit);
+  });
 }
 
 RangeSize Database::estimate(FamilyId family, const KeyRange& range) {

@@ -19,6 +19,7 @@
 #include "rdb/rocksdb_fwd.h"
 #include "wal/group_sync.h"
 #include "wal/health.h"
+#include "wal/wal_write.h"
 
 // The door to RocksDB: an ordered, durable, multi-version map of byte strings.
 //
@@ -267,14 +268,21 @@ class Database {
   std::string property(FamilyId family, std::string_view name);
   std::vector<std::string> family_names() const;
 
-  // What a write through rocksdb() has come to. Where RocksDB only says that the WAL has failed
-  // before, whoever met that has its cause: waits a moment until it is known, and returns it.
-  Status outcome_of_write(const rdb::Status& status) const;
+  // Calls `write`, which writes to the WAL by rocksdb() and returns what rocksdb() has returned. If
+  // that fails, what was appended to the WAL is taken back, so that no later start finds it. Where
+  // RocksDB only says that the WAL has failed before, whoever met that has its cause: waits a
+  // moment until it is known, and returns it.
+  template <typename Write>
+  Status write_wal(const Write& write) const {
+    const wal::WalWrite scope;
+    return outcome_of_write(write());
+  }
 
   rdb::TransactionDB& rocksdb();
   rdb::ColumnFamilyHandle* family_handle(FamilyId family) const;
 
  private:
+  Status outcome_of_write(const rdb::Status& status) const;
   Database(const Machine& machine, const DatabaseOptions& given,
            std::shared_ptr<rdb::FileSystem> files);
   Status verify_wals();

@@ -134,7 +134,7 @@ TEST_F(DatabaseTest, NobodySeesHalfABatch) {
 }
 
 // Cuts the WAL of a crash image at many places; each must open with whole batches, the first ones.
-TEST_F(DatabaseTest, ALogThatIsCutAnywhereGivesBackWholeBatchesInOrder) {
+TEST_F(DatabaseTest, AWalThatIsCutAnywhereGivesBackWholeBatchesInOrder) {
   for (int i = 1; i <= 10; ++i) {
     WriteBatch batch;
     batch.put(kDefaultFamily, numbered("left", i), "v");

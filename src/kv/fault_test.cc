@@ -239,7 +239,26 @@ TEST_F(FaultTest, ARemnantThatCannotBeRemovedAtOnceIsRemovedBeforeWritesGoOn) {
   expect_acknowledged_rows();
 }
 
-TEST_F(FaultTest, ALogThatIsSyncedOftenIsLaidOutUntilItIsClosed) {
+TEST_F(FaultTest, NobodyWritesAsLongAsARemnantCannotBeRemoved) {
+  put_acknowledged_rows();
+  const Fault truncation = {.operation = Operation::kTruncate, .part = ".log"};
+  files_->set({{.operation = Operation::kSync, .part = ".log"}, truncation});
+  EXPECT_FALSE(put("failed", "2").is_ok());
+  for (const Fault& fault : {truncation, Fault{.operation = Operation::kSync, .part = ".log"}}) {
+    files_->set(fault);
+    const Status failed = resume();
+    EXPECT_TRUE(fails_with(ErrorCode::kIoError, failed));
+    EXPECT_NE(failed.message().find(".log', of a write that failed, cannot be removed"),
+              std::string::npos)
+        << failed.message();
+    EXPECT_TRUE(is_read_only());
+  }
+  ASSERT_TRUE(succeeds(heal_and_resume()));
+  must(put("later", "3"));
+  expect_all_rows_now_and_after_a_crash();
+}
+
+TEST_F(FaultTest, AWalThatIsSyncedOftenIsPreallocatedUntilItIsClosed) {
   preallocate_wal();
   must(put("a", "1"));
   EXPECT_GT(preallocated_bytes(), 100'000u);
@@ -252,7 +271,7 @@ TEST_F(FaultTest, ALogThatIsSyncedOftenIsLaidOutUntilItIsClosed) {
   EXPECT_EQ(preallocated_bytes(), 0u);
 }
 
-TEST_F(FaultTest, ALogThatIsSyncedSeldomIsNotLaidOut) {
+TEST_F(FaultTest, AWalThatIsSyncedSeldomIsNotPreallocated) {
   const std::string value(16'000, 'x');
   for (int i = 0; i < 100; ++i) {
     must(put(std::to_string(i), value, i % 10 == 0 ? Durability::kSynced : Durability::kBuffered));
@@ -260,7 +279,7 @@ TEST_F(FaultTest, ALogThatIsSyncedSeldomIsNotLaidOut) {
   EXPECT_EQ(preallocated_bytes(), 0u);
 }
 
-TEST_F(FaultTest, ALogThatCannotBeLaidOutIsWrittenAllTheSame) {
+TEST_F(FaultTest, AWalThatCannotBePreallocatedIsWrittenAllTheSame) {
   files_->set({.operation = Operation::kRewrite, .part = ".log"});
   preallocate_wal();
   EXPECT_GT(files_->failures(), 0);
@@ -359,7 +378,7 @@ TEST_F(FaultTest, AResumeBeginsANewLogAlsoIfAFlushHasFailedBeside) {
   EXPECT_EQ(read("later"), "3");
 }
 
-TEST_F(FaultTest, ASyncThatMeetsALogThatHasFailedDoesNotForbidAResume) {
+TEST_F(FaultTest, ASyncThatMeetsAWalThatHasFailedDoesNotForbidAResume) {
   must(put("a", "1"));
   files_->set({.operation = Operation::kAppend, .part = ".log"});
   EXPECT_FALSE(put("failed", "2").is_ok());
@@ -428,13 +447,15 @@ TEST_F(FaultTest, ACheckpointThatFailsIsAnErrorAndNothingElse) {
 TEST_F(FaultTest, AWriteThatMeetsAnEarlierFailureIsToldItsCause) {
   const rdb::Status consequence = rdb::Status::IOError("Seen error. Skip writing buffer.");
   const rdb::Status first = rdb::Status::IOError("No such device", "000004.log");
-  EXPECT_EQ(database_->outcome_of_write(first).message(), rdb::from_rocksdb(first).message());
-  EXPECT_TRUE(succeeds(database_->outcome_of_write(rdb::Status::OK())));
+  EXPECT_EQ(database_->write_wal([&] { return first; }).message(),
+            rdb::from_rocksdb(first).message());
+  EXPECT_TRUE(succeeds(database_->write_wal([&] { return rdb::Status::OK(); })));
   database_->health().turn_read_only("a write to the WAL failed: /db/000004.log");
-  const Status told = database_->outcome_of_write(consequence);
+  const Status told = database_->write_wal([&] { return consequence; });
   EXPECT_TRUE(told.is(ErrorCode::kReadOnly)) << told.message();
   EXPECT_NE(told.message().find("000004.log"), std::string::npos) << told.message();
-  EXPECT_EQ(database_->outcome_of_write(first).message(), rdb::from_rocksdb(first).message());
+  EXPECT_EQ(database_->write_wal([&] { return first; }).message(),
+            rdb::from_rocksdb(first).message());
 }
 
 TEST_F(FaultTest, AFailureIsLoggedOnce) {

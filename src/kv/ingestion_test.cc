@@ -253,7 +253,7 @@ TEST_F(NumberedFilesTest, TwoIngestionsAtOnceLeaveNoHole) {
   EXPECT_EQ(entries(), kFiles);
 }
 
-TEST_F(NumberedFilesTest, ALogThatBeginsBetweenFilesAndTheRecordBehindThemHasNoHole) {
+TEST_F(NumberedFilesTest, AWalThatBeginsBetweenFilesAndTheRecordBehindThemHasNoHole) {
   const std::string wal_before = newest_wal();
   crash_during([&] { ingest_over(); });
   // Others write behind the files, first of all to a new WAL.

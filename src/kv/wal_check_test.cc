@@ -78,7 +78,7 @@ TEST_F(WalCheckTest, ASoundLogIsSound) {
   EXPECT_EQ(kept_, kWrites);
 }
 
-TEST_F(WalCheckTest, ALogThatIsCutAnywhereIsATornEnd) {
+TEST_F(WalCheckTest, AWalThatIsCutAnywhereIsATornEnd) {
   for (std::uint64_t cut = 1; cut < 700; cut += 3) {
     fs::resize_file(wal_, size_ - cut);
     for (const wal::WalDamage& damage : damages()) {

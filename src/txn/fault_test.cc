@@ -198,7 +198,7 @@ TEST_F(TransactionFaultTest, ACommitWhoseSyncFailedIsNotTakenForDoneAfterAResume
   }
 }
 
-TEST_F(TransactionFaultTest, ALogThatIsKeptAfterAFailureIsAcceptedAtTheNextStart) {
+TEST_F(TransactionFaultTest, AWalThatIsKeptAfterAFailureIsAcceptedAtTheNextStart) {
   auto kept = changed("kept", "v");
   must(kept->prepare("x", kv::Durability::kSynced));
   transactions_->detach_prepared(std::move(kept));

@@ -14,7 +14,6 @@
 #include "rdb/status_conversion.h"
 #include "txn/transaction_manager.h"
 #include "txn/union_iterator.h"
-#include "wal/wal_write.h"
 
 namespace basalt::txn {
 
@@ -342,7 +341,7 @@ Status Transaction::lock(std::string_view key, lock::LockMode mode, const lock::
 }
 
 Status Transaction::lock_value(kv::FamilyId family, std::string_view key,
-                          const lock::WaitPolicy& policy) {
+                               const lock::WaitPolicy& policy) {
   bool is_new = false;
   BASALT_TRY(lock(key, lock::LockMode::kExclusive, policy, &is_new));
   if (is_new) value_locks_.push_back({family, std::string(key)});
@@ -569,8 +568,7 @@ Status Transaction::prepare(const std::string& name, kv::Durability durability,
     // Not synced by RocksDB: all other writes would wait for it.
     writes_->GetWriteOptions()->sync = false;
     BASALT_FAILPOINT("txn.prepare.before_write");
-    const wal::WalWrite log_write;
-    BASALT_TRY(manager_.database().outcome_of_write(writes_->Prepare()));
+    BASALT_TRY(manager_.database().write_wal([&] { return writes_->Prepare(); }));
   }
   name_ = name;
   is_decided_by_user_ = keeps_value_locks;
@@ -596,9 +594,9 @@ void Transaction::take_commit_ticket(std::string_view file, std::uint64_t offset
 
 // Writes the commit, with the position in the binary log that it reaches.
 Status Transaction::write_commit() {
-  const wal::WalWrite log_write;
   const kv::Database& database = manager_.database();
-  if (state_ == State::kActive) return database.outcome_of_write(writes_->Commit());
+  const auto write = [&] { return database.write_wal([&] { return writes_->Commit(); }); };
+  if (state_ == State::kActive) return write();
   rdb::WriteBatch* batch = writes_->GetCommitTimeWriteBatch();
   batch->Clear();  // an earlier attempt has left its part there
   std::optional<BinlogPositions::Record> record;
@@ -610,7 +608,7 @@ Status Transaction::write_commit() {
     status = rdb::from_rocksdb(
         batch->Put(database.family_handle(kv::kSystemFamily), record->key, record->value));
   }
-  if (status.is_ok()) status = database.outcome_of_write(writes_->Commit());
+  if (status.is_ok()) status = write();
   if (record) {
     manager_.binlog_positions().end_commit(*record, commit_ticket_, binlog_position_,
                                            status.is_ok());
@@ -650,10 +648,9 @@ Status Transaction::rollback() {
   BASALT_ASSERT(state_ != State::kOrdered);
   if (has_writes_) {
     const BatchGuard guard(*this);
-    const wal::WalWrite log_write;
     const bool keeps_batch = batch_bytes() <= kKeptBatchBytes;
     leave_own_changes();
-    Status status = rdb::from_rocksdb(writes_->Rollback());
+    Status status = manager_.database().write_wal([&] { return writes_->Rollback(); });
     if (state_ == State::kPrepared && !status.is_ok()) return status;
     // RocksDB frees a name only with the object; and one whose prepare or commit failed, which
     // cannot be rolled back but has nothing in the WAL, is of no more use.

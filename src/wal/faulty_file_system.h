@@ -102,6 +102,9 @@ class FaultyFileSystem : public rdb::FileSystemWrapper {
   rdb::IOStatus NewWritableFile(const std::string& path, const rdb::FileOptions& options,
                                 std::unique_ptr<rdb::FSWritableFile>* file,
                                 rdb::IODebugContext* debug) override;
+  rdb::IOStatus ReopenWritableFile(const std::string& path, const rdb::FileOptions& options,
+                                   std::unique_ptr<rdb::FSWritableFile>* file,
+                                   rdb::IODebugContext* debug) override;
   rdb::IOStatus NewRandomAccessFile(const std::string& path, const rdb::FileOptions& options,
                                     std::unique_ptr<rdb::FSRandomAccessFile>* file,
                                     rdb::IODebugContext* debug) override;
@@ -222,6 +225,14 @@ inline rdb::IOStatus FaultyFileSystem::NewWritableFile(const std::string& path,
   rdb::IOStatus status = visit(Operation::kCreate, path);
   if (!status.ok()) return status;
   status = FileSystemWrapper::NewWritableFile(path, options, file, debug);
+  if (status.ok()) *file = std::make_unique<FaultyFile>(std::move(*file), *this, path);
+  return status;
+}
+
+inline rdb::IOStatus FaultyFileSystem::ReopenWritableFile(
+    const std::string& path, const rdb::FileOptions& options,
+    std::unique_ptr<rdb::FSWritableFile>* file, rdb::IODebugContext* debug) {
+  rdb::IOStatus status = FileSystemWrapper::ReopenWritableFile(path, options, file, debug);
   if (status.ok()) *file = std::make_unique<FaultyFile>(std::move(*file), *this, path);
   return status;
 }

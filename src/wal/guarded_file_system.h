@@ -6,33 +6,23 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <vector>
 
 #include "base/status.h"
 #include "rdb/rocksdb_fwd.h"
 #include "wal/health.h"
+#include "wal/open_wals.h"
 
 namespace basalt::wal {
 
-class GuardedFile;
-
 // RocksDB's file system, made fit to go on after an error.
 //
-// Repairable  RocksDB lets itself be resumed from errors that are marked so: those of one file,
-//             which it then never writes again. Errors of its own file system are not marked, or
-//             as "no space", which it handles in another way that does not go with two-phase
-//             commit. Here every error of a write is marked; and of a read, so that a file that
-//             cannot be read ends a compaction, and not all writes.
+// Errors      Those of writes are marked so that RocksDB can be resumed: wal/retryable_files.h.
 // WAL         When a write to the WAL fails, its bytes may be there whole or in part, and nobody
 //             knows after a failed sync. RocksDB takes none of it into memory and goes on in a new
 //             WAL; but the old one is kept while it has a prepared transaction, and read at the
 //             next start. So that a transaction cannot be found there that has failed, the bytes
-//             are replaced by zeros, which readers skip; see wal/wal_write.h. Where
-//             even that fails, repair_wals() tries again before the database is resumed.
-// Layout      To sync a file that has grown, a file system writes its journal, too: ext4 three
-//             operations and 18 KB in place of two and 6 KB, in more than twice the time. So a WAL
-//             that is synced often is preallocated: zeros are written ahead of its end, which records
-//             then replace. Readers take them for the end; closing cuts them off.
+//             are replaced by zeros, which readers skip; see wal/wal_write.h. Where even that
+//             fails, repair_wals() tries again before the database is resumed.
 // Order       A machine that stops keeps what was not synced in any order: of a new WAL it may keep
 //             records, and have lost some of the WAL before, and RocksDB would replay over the
 //             hole. So the first record of a WAL is written when the WALs before it are on disk.
@@ -49,7 +39,7 @@ class GuardedFileSystem final : public rdb::FileSystemWrapper {
   // Reads of the file end at `size`.
   void cut(const std::string& path, std::uint64_t size);
   // Replaces by zeros what is left of failed writes.
-  Status repair_wals();
+  Status repair_wals() { return wals_.repair(); }
   // From now on no WAL can be opened, and no file made: an opening of the database that must not go
   // on fails, and has changed nothing.
   void refuse(const std::string& cause);
@@ -85,30 +75,18 @@ class GuardedFileSystem final : public rdb::FileSystemWrapper {
                          rdb::IODebugContext* debug) override;
 
  private:
-  friend class GuardedFile;
-  // Bytes of a WAL that are to be replaced by zeros.
-  struct Remnant {
-    std::string path;
-    std::uint64_t begin;
-    std::uint64_t end;
-  };
-  Status repair(const Remnant& remnant);
   Status set_aside(const std::string& wal, const std::string& folder);
-  void remember(Remnant remnant);
   // The error of refuse(), once that was called.
   rdb::IOStatus check_refusal();
-  void add_wal(GuardedFile& wal);
-  void remove_wal(GuardedFile& wal);
-  rdb::IOStatus sync_directory(const std::string& directory, const rdb::IOOptions& options);
-  rdb::IOStatus sync_wals_before(const GuardedFile& wal, const rdb::IOOptions& options);
+  // Wraps what RocksDB writes: `file`, of `size` bytes.
+  void guard(const std::string& path, std::uint64_t size,
+             std::unique_ptr<rdb::FSWritableFile>* file);
 
   const std::shared_ptr<Health> health_;
   std::mutex mutex_;
   std::map<std::string, std::uint64_t> cuts_;  // guarded by mutex_
-  std::vector<Remnant> remnants_;              // guarded by mutex_
   std::string refusal_;                        // guarded by mutex_
-  std::mutex wals_mutex_;           // held while WALs are synced, so that none is closed meanwhile
-  std::vector<GuardedFile*> wals_;  // that are open, in the order of their making; guarded by it
+  OpenWals wals_;
 };
 
 }  // namespace basalt::wal

@@ -3,23 +3,23 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <optional>
 #include <system_error>
 
 namespace basalt::wal {
-namespace {
 
-std::optional<std::uint64_t> wal_number(const std::filesystem::path& path) {
-  if (path.extension() != ".log") return std::nullopt;
-  const std::string digits = path.stem();
+bool is_wal(const std::string& path) { return path.ends_with(".log"); }
+
+std::string directory_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
+std::optional<std::uint64_t> wal_number(const std::string& path) {
+  if (!is_wal(path)) return std::nullopt;
+  const std::string digits = std::filesystem::path(path).stem();
   const char* const end = digits.data() + digits.size();
   std::uint64_t number = 0;
   const auto [stop, error] = std::from_chars(digits.data(), end, number);
   if (error != std::errc() || stop != end) return std::nullopt;
   return number;
 }
-
-}  // namespace
 
 Result<std::vector<WalPath>> find_wals(const std::string& directory) {
   std::vector<WalPath> wals;

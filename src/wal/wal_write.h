@@ -3,11 +3,12 @@
 
 namespace basalt::wal {
 
-class GuardedFile;
+class WalFile;
 
 // To exist while a call of RocksDB writes to its WAL: what the call has appended is taken back when
 // it fails, so that no later start can find it. RocksDB lets one thread write for several that
-// wait; all of them fail together. One thread at a time.
+// wait; all of them fail together. The file that fails knows the call by its thread.
+// Database::write_wal() makes one.
 class WalWrite {
  public:
   WalWrite();
@@ -15,14 +16,14 @@ class WalWrite {
   WalWrite(const WalWrite&) = delete;
   WalWrite& operator=(const WalWrite&) = delete;
 
-  // For the WAL's file: it is about to be appended to; its size before.
-  void note_append(GuardedFile& file, std::uint64_t size);
+  // This thread is about to append to `file`, which has `size` bytes.
+  static void note_append(WalFile& file, std::uint64_t size);
   // A write has failed in this thread.
   static void undo_current();
 
  private:
   WalWrite* const outer_;
-  GuardedFile* file_ = nullptr;
+  WalFile* file_ = nullptr;
   std::uint64_t begin_ = 0;
 };
 

@@ -1,0 +1,118 @@
+#include "wal/retryable_files.h"
+
+#include <utility>
+
+#include "wal/wal_write.h"
+
+namespace basalt::wal {
+namespace {
+
+// As an error of one file that may be tried again.
+void mark(rdb::IOStatus& error) {
+  error.SetRetryable(true);
+  error.SetScope(rdb::IOStatus::IOErrorScope::kIOErrorScopeFile);
+}
+
+}  // namespace
+
+rdb::IOStatus retryable(rdb::IOStatus error) {
+  if (error.ok()) [[likely]]
+    return error;
+  WalWrite::undo_current();
+  // Of a "no space" only the text is kept: it names file and cause.
+  if (error.IsNoSpace()) {
+    const char* const text = error.getState();
+    error = rdb::IOStatus::IOError(text == nullptr ? "" : text, "");
+  }
+  if (error.IsIOError()) mark(error);
+  return error;
+}
+
+rdb::IOStatus RetryableReadFile::Read(std::uint64_t offset, std::size_t bytes,
+                                      const rdb::IOOptions& options, rdb::Slice* result,
+                                      char* scratch, rdb::IODebugContext* debug) const {
+  rdb::IOStatus status =
+      FSRandomAccessFileOwnerWrapper::Read(offset, bytes, options, result, scratch, debug);
+  if (status.IsIOError()) [[unlikely]]
+    mark(status);
+  return status;
+}
+
+RetryableDirectory::RetryableDirectory(std::unique_ptr<rdb::FSDirectory>&& target)
+    : FSDirectoryWrapper(std::move(target)) {}
+
+rdb::IOStatus RetryableDirectory::Fsync(const rdb::IOOptions& options, rdb::IODebugContext* debug) {
+  return retryable(FSDirectoryWrapper::Fsync(options, debug));
+}
+
+rdb::IOStatus RetryableDirectory::FsyncWithDirOptions(const rdb::IOOptions& options,
+                                                      rdb::IODebugContext* debug,
+                                                      const rdb::DirFsyncOptions& reason) {
+  return retryable(FSDirectoryWrapper::FsyncWithDirOptions(options, debug, reason));
+}
+
+RetryableFile::RetryableFile(std::unique_ptr<rdb::FSWritableFile>&& target, Health& health)
+    : FSWritableFileOwnerWrapper(std::move(target)), health_(health) {}
+
+rdb::IOStatus RetryableFile::end_append(rdb::IOStatus status, std::size_t bytes) {
+  if (!status.ok()) [[unlikely]]
+    return retryable(std::move(status));
+  health_.note_written(bytes);
+  return status;
+}
+
+rdb::IOStatus RetryableFile::Append(const rdb::Slice& data, const rdb::IOOptions& options,
+                                    rdb::IODebugContext* debug) {
+  return end_append(FSWritableFileOwnerWrapper::Append(data, options, debug), data.size());
+}
+
+rdb::IOStatus RetryableFile::Append(const rdb::Slice& data, const rdb::IOOptions& options,
+                                    const rdb::DataVerificationInfo& verification,
+                                    rdb::IODebugContext* debug) {
+  return end_append(FSWritableFileOwnerWrapper::Append(data, options, verification, debug),
+                    data.size());
+}
+
+rdb::IOStatus RetryableFile::PositionedAppend(const rdb::Slice& data, std::uint64_t offset,
+                                              const rdb::IOOptions& options,
+                                              rdb::IODebugContext* debug) {
+  return end_append(FSWritableFileOwnerWrapper::PositionedAppend(data, offset, options, debug),
+                    data.size());
+}
+
+rdb::IOStatus RetryableFile::PositionedAppend(const rdb::Slice& data, std::uint64_t offset,
+                                              const rdb::IOOptions& options,
+                                              const rdb::DataVerificationInfo& verification,
+                                              rdb::IODebugContext* debug) {
+  return end_append(
+      FSWritableFileOwnerWrapper::PositionedAppend(data, offset, options, verification, debug),
+      data.size());
+}
+
+rdb::IOStatus RetryableFile::Truncate(std::uint64_t size, const rdb::IOOptions& options,
+                                      rdb::IODebugContext* debug) {
+  return retryable(FSWritableFileOwnerWrapper::Truncate(size, options, debug));
+}
+
+rdb::IOStatus RetryableFile::Close(const rdb::IOOptions& options, rdb::IODebugContext* debug) {
+  return retryable(FSWritableFileOwnerWrapper::Close(options, debug));
+}
+
+rdb::IOStatus RetryableFile::Flush(const rdb::IOOptions& options, rdb::IODebugContext* debug) {
+  return retryable(FSWritableFileOwnerWrapper::Flush(options, debug));
+}
+
+rdb::IOStatus RetryableFile::Sync(const rdb::IOOptions& options, rdb::IODebugContext* debug) {
+  return retryable(FSWritableFileOwnerWrapper::Sync(options, debug));
+}
+
+rdb::IOStatus RetryableFile::Fsync(const rdb::IOOptions& options, rdb::IODebugContext* debug) {
+  return retryable(FSWritableFileOwnerWrapper::Fsync(options, debug));
+}
+
+rdb::IOStatus RetryableFile::RangeSync(std::uint64_t offset, std::uint64_t bytes,
+                                       const rdb::IOOptions& options, rdb::IODebugContext* debug) {
+  return retryable(FSWritableFileOwnerWrapper::RangeSync(offset, bytes, options, debug));
+}
+
+}  // namespace basalt::wal
