@@ -7,7 +7,7 @@
 #include "index_stats/key_structure.h"
 #include "rdb/rocksdb_fwd.h"
 
-// Makes the index properties (kv/index_properties.h) of every file that RocksDB writes.
+// Makes the index properties (index_stats/index_properties.h) of every file that RocksDB writes.
 namespace basalt::index_stats {
 
 // Where collectors find the parts of keys: set when someone knows them, which is after the

@@ -27,7 +27,7 @@ struct Frozen {
   Map map;
 };
 
-class EntryRunTest : public testing::Test {
+class BatchedIterationTest : public testing::Test {
  protected:
   static std::string key_of(std::uint32_t number) { return "key" + std::to_string(10000 + number); }
   // Now and then too large to be taken ahead.
@@ -117,7 +117,7 @@ class EntryRunTest : public testing::Test {
   std::vector<Frozen> frozen_;
 };
 
-TEST_F(EntryRunTest, WalksOverAllLevelsSeeWhatTheirSnapshotDoes) {
+TEST_F(BatchedIterationTest, WalksOverAllLevelsSeeWhatTheirSnapshotDoes) {
   for (int round = 0; round < 400; ++round) {
     change_some();
     if (random_() % 8 == 0) must(database_->flush());

@@ -380,9 +380,9 @@ TEST_F(DatabaseTest, WhatIsReadPastThePageCacheThroughASmallCacheIsWhatWasWritte
 }
 
 // The parameter: rows of 500 bytes. All of them have room in the cache of 8 MiB, or a quarter.
-class CacheLoaderTest : public testing::TestWithParam<int> {};
+class CacheWarmerTest : public testing::TestWithParam<int> {};
 
-TEST_P(CacheLoaderTest, WhatHasRoomIsInTheCacheSoonAfterTheStartIfThereIsNoPageCache) {
+TEST_P(CacheWarmerTest, WhatHasRoomIsInTheCacheSoonAfterTheStartIfThereIsNoPageCache) {
   const test::TestDirectory directory;
   if (!this_machine(directory.path()).has_direct_io)
     GTEST_SKIP() << "the file system has no direct I/O";
@@ -407,7 +407,7 @@ TEST_P(CacheLoaderTest, WhatHasRoomIsInTheCacheSoonAfterTheStartIfThereIsNoPageC
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Rows, CacheLoaderTest, testing::Values(4'000, 60'000));
+INSTANTIATE_TEST_SUITE_P(Rows, CacheWarmerTest, testing::Values(4'000, 60'000));
 
 TEST_F(DatabaseTest, ADamagedBlockIsCorruptionAndNamesItsFile) {
   put_many("a", 100, 100);

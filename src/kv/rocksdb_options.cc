@@ -66,7 +66,7 @@ rdb::DBOptions make_db_options(const DatabaseOptions& options,
   // A torn end of the WAL after a crash is normal: replay up to it.
   db.wal_recovery_mode = rdb::WALRecoveryMode::kPointInTimeRecovery;
   db.track_and_verify_wals_in_manifest = true;
-  // After an error an administrator decides when to go on: kv/health.h.
+  // After an error an administrator decides when to go on: wal/health.h.
   db.max_bgerror_resume_count = 0;
   db.max_total_wal_size = options.max_total_wal_bytes;
   db.write_buffer_manager =
