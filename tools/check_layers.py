@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 """Checks that the folders of src/ include only what tools/layers.toml allows.
 
+That table is the one source: without arguments, what CMakeLists.txt links and ARCHITECTURE.md tells
+of it is compared with it, too.
+
 Usage: tools/check_layers.py [SRC [LAYERS_TOML]]
 
 Prints one line per violation and ends with exit code 1 if there is any. The build's link checks
@@ -19,6 +22,8 @@ from pathlib import Path
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_MODULE = re.compile(r"basalt_module\((\w+)([^)]*)\)")
+_MAP_ROW = re.compile(r"^\| \[src/(\w+)\]\([^)]*\) \|[^|]*\|([^|]*)\|$", re.MULTILINE)
 _SUFFIXES = {".h", ".hh", ".cc", ".def", ".inc"}
 
 
@@ -139,6 +144,33 @@ class Checker:
                     yield f"{file}: reaches {header} through {', '.join(path)}"
 
 
+def differences(rules: Rules, folders: set[str], cmake: str,
+                architecture: str) -> Iterator[str]:
+    """Where the folders of src/, CMakeLists.txt and ARCHITECTURE.md are not as the rules say."""
+    for folder in sorted(set(rules.allow) - folders):
+        yield f"layers.toml: there is no folder src/{folder}"
+    for name, text in _MODULE.findall(cmake):
+        depends, _, foreign = text.partition("FOREIGN")
+        yield from _compared(f"CMakeLists.txt: {name}", depends.split()[1:], rules.allow.get(name))
+        has_rocksdb = "basalt_rocksdb" in foreign
+        if has_rocksdb != (name in rules.foreign.get("rocksdb/", [])):
+            verb = "links" if has_rocksdb else "does not link"
+            yield f"CMakeLists.txt: {name} {verb} RocksDB, unlike in layers.toml"
+    told = dict(_MAP_ROW.findall(architecture))
+    for folder in sorted(folders - set(told)):
+        yield f"ARCHITECTURE.md: src/{folder} is not in the map"
+    for folder, sees in told.items():
+        yield from _compared(f"ARCHITECTURE.md: {folder}", sees.split(), rules.allow.get(folder))
+
+
+def _compared(where: str, sees: list[str], allowed: list[str] | None) -> Iterator[str]:
+    if allowed is None:
+        yield f"{where} is not in layers.toml"
+    elif sees != allowed:
+        yield f"{where} sees {' '.join(sees) or 'nothing'}, in layers.toml " \
+              f"{' '.join(allowed) or 'nothing'}"
+
+
 def _includes(path: Path) -> list[str]:
     """Headers that a file includes, in order; those in comments left out."""
     text = _COMMENT.sub("", path.read_text(errors="replace"))
@@ -153,7 +185,12 @@ def main(arguments: list[str]) -> int:
     root = Path(__file__).resolve().parent.parent
     src = Path(arguments[0]) if arguments else root / "src"
     rules = Path(arguments[1]) if len(arguments) > 1 else root / "tools" / "layers.toml"
-    violations = list(Checker(src, Rules.read(rules)).violations())
+    read = Rules.read(rules)
+    violations = list(Checker(src, read).violations())
+    if not arguments:
+        folders = {path.name for path in src.iterdir() if path.is_dir()}
+        violations += differences(read, folders, (root / "CMakeLists.txt").read_text(),
+                                  (root / "ARCHITECTURE.md").read_text())
     for violation in violations:
         print(violation)
     return 1 if violations else 0

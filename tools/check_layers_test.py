@@ -10,6 +10,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
+from check_layers import Rules, differences
+
 _TOOLS = Path(__file__).resolve().parent
 _SRC = _TOOLS.parent / "src"
 
@@ -118,6 +120,43 @@ class PlantedViolations(unittest.TestCase):
         self.assertEqual(set(after) - set(before),
                          {"base/planted.h: rocksdb/slice.h belongs behind rdb, memtable, "
                           "block_cache, wal, index_stats, bulk, kv, txn"})
+
+
+class OtherTables(unittest.TestCase):
+    """What CMakeLists.txt and ARCHITECTURE.md tell of the layers is what layers.toml says."""
+
+    _RULES = Rules({"base": [], "kv": ["base"]}, {"rocksdb/": ["kv"]}, {}, {}, [])
+    _CMAKE = "basalt_module(base)\nbasalt_module(kv DEPENDS base\n  FOREIGN basalt_rocksdb)\n"
+    _MAP = "| [src/base](a.md) | words | |\n| [src/kv](b.md) | store | base |\n"
+
+    def found(self, *, folders: str = "base kv", cmake: str = _CMAKE,
+              told: str = _MAP) -> list[str]:
+        return list(differences(self._RULES, set(folders.split()), cmake, told))
+
+    def test_the_same_in_all_is_no_difference(self) -> None:
+        self.assertEqual(self.found(), [])
+
+    def test_a_folder_that_is_not_there(self) -> None:
+        self.assertIn("layers.toml: there is no folder src/kv", self.found(folders="base"))
+
+    def test_another_dependency_in_cmake(self) -> None:
+        self.assertEqual(self.found(cmake=self._CMAKE.replace("DEPENDS base", "DEPENDS base txn")),
+                         ["CMakeLists.txt: kv sees base txn, in layers.toml base"])
+
+    def test_a_module_that_the_rules_do_not_know(self) -> None:
+        self.assertEqual(self.found(cmake=self._CMAKE + "basalt_module(ddl)"),
+                         ["CMakeLists.txt: ddl is not in layers.toml"])
+
+    def test_rocksdb_linked_where_its_headers_are_forbidden(self) -> None:
+        cmake = self._CMAKE.replace("(base)", "(base FOREIGN basalt_rocksdb)")
+        self.assertEqual(self.found(cmake=cmake),
+                         ["CMakeLists.txt: base links RocksDB, unlike in layers.toml"])
+
+    def test_another_map(self) -> None:
+        self.assertEqual(self.found(told=self._MAP.replace("store | base", "store | base lock")),
+                         ["ARCHITECTURE.md: kv sees base lock, in layers.toml base"])
+        self.assertEqual(self.found(told="| [src/base](a.md) | words | |"),
+                         ["ARCHITECTURE.md: src/kv is not in the map"])
 
 
 if __name__ == "__main__":
