@@ -243,6 +243,7 @@ Status Database::open_families() {
   db_options.env = env_.get();
   db_options.listeners.push_back(wal::make_health_listener(health_));
   db_options.listeners.push_back(make_release_listener(iterators_));
+  check_relied_on(db_options);
   std::vector<rdb::ColumnFamilyDescriptor> descriptors;
   descriptors.emplace_back(rdb::kDefaultColumnFamilyName,
                            make_table_family_options(options_, cache, key_structures_));

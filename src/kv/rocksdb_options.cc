@@ -1,5 +1,4 @@
 #include "kv/rocksdb_options.h"
-#include "block_cache/block_sizes.h"
 
 #include <rocksdb/cache.h>
 #include <rocksdb/filter_policy.h>
@@ -11,8 +10,10 @@
 #include <memory>
 #include <utility>
 
+#include "base/assert.h"
 #include "block_cache/adaptive_compression.h"
 #include "block_cache/block_cache.h"
+#include "block_cache/block_sizes.h"
 #include "memtable/tree_memtable_rep.h"
 
 namespace basalt::kv {
@@ -85,6 +86,19 @@ rdb::DBOptions make_db_options(const DatabaseOptions& options,
   db.keep_log_file_num = 4;
   db.max_log_file_size = 16 * kMiB;
   return db;
+}
+
+void check_relied_on(const rdb::DBOptions& options) {
+  // One queue of writers: whoever writes for a group appends and syncs before the next one begins.
+  // Otherwise nobody could tell what a failed write has left in the WAL.
+  BASALT_ASSERT(!options.two_write_queues);
+  BASALT_ASSERT(!options.enable_pipelined_write);
+  BASALT_ASSERT(!options.unordered_write);
+  BASALT_ASSERT(!options.manual_wal_flush);
+  // wal/wal_check.h knows no records of recycled files.
+  BASALT_ASSERT(options.recycle_log_file_num == 0);
+  // RocksDB does not resume by itself.
+  BASALT_ASSERT(options.max_bgerror_resume_count == 0);
 }
 
 rdb::ColumnFamilyOptions make_table_family_options(

@@ -19,6 +19,8 @@ std::shared_ptr<block_cache::BlockCache> make_block_cache(const DatabaseOptions&
 // The RocksDB options that express ours. Each deviation from RocksDB's defaults gives its reason
 // where it is set.
 // `cache`: what make_block_cache() has made; blocks and memtables share its memory.
+// Asserts what is relied on and nobody may set: docs/rocksdb.md.
+void check_relied_on(const rdb::DBOptions& options);
 rdb::DBOptions make_db_options(const DatabaseOptions& options,
                                const std::shared_ptr<rdb::Cache>& cache);
 rdb::ColumnFamilyOptions make_table_family_options(

@@ -25,6 +25,23 @@ TEST(RocksDbOptions, EveryFamilySlowsWritersBeforeItStopsThem) {
   EXPECT_GT(system.max_write_buffer_number, 3);
 }
 
+TEST(RocksDbOptionsDeathTest, ADatabaseIsNotOpenedWithWhatWalsAreNotWrittenFor) {
+  const auto with = [](auto change) {
+    rdb::DBOptions options = make_db_options(with_machine_defaults({}), nullptr);
+    change(options);
+    return options;
+  };
+  check_relied_on(with([](rdb::DBOptions&) {}));
+  EXPECT_DEATH(check_relied_on(with([](auto& options) { options.two_write_queues = true; })), "");
+  EXPECT_DEATH(check_relied_on(with([](auto& options) { options.unordered_write = true; })), "");
+  EXPECT_DEATH(check_relied_on(with([](auto& options) { options.manual_wal_flush = true; })), "");
+  EXPECT_DEATH(check_relied_on(with([](auto& options) { options.recycle_log_file_num = 1; })), "");
+  EXPECT_DEATH(check_relied_on(with([](auto& options) { options.enable_pipelined_write = true; })),
+               "");
+  EXPECT_DEATH(check_relied_on(with([](auto& options) { options.max_bgerror_resume_count = 1; })),
+               "");
+}
+
 // Digits and letters at random would take ZSTD three times as long.
 TEST(RocksDbOptions, TablesAreCompressedAdaptively) {
   const auto tables = make_table_family_options(with_machine_defaults({}), nullptr,

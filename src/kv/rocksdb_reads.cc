@@ -1,6 +1,6 @@
 #include "kv/rocksdb_reads.h"
-#include "block_cache/block_sizes.h"
 
+#include "block_cache/block_sizes.h"
 #include "kv/options.h"
 
 namespace basalt::kv {
