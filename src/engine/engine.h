@@ -14,7 +14,7 @@
 #include "maintenance/worker.h"
 #include "stats/key_layouts.h"
 #include "stats/table_statistics.h"
-#include "table/cursor.h"
+#include "table/interruption.h"
 #include "table/table.h"
 #include "table/table_opening.h"
 #include "txn/transaction_manager.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "lock/lock_manager.h"
-#include "table/cursor.h"
+#include "table/interruption.h"
 #include "txn/transaction.h"
 #include "txn/transaction_manager.h"
 #include "server/mariadb.h"

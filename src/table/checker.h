@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 #include "kv/database.h"
-#include "table/cursor.h"
+#include "table/interruption.h"
 #include "table/table.h"
 
 namespace basalt::table {

@@ -11,65 +11,15 @@
 #include "codec/layout.h"
 #include "codec/read_plan.h"
 #include "kv/database.h"
-#include "lock/lock_manager.h"
+#include "table/entry_filter.h"
+#include "table/interruption.h"
+#include "table/read_settings.h"
 #include "table/row_batch.h"
+#include "table/seek_mode.h"
 #include "table/table.h"
 #include "txn/transaction.h"
 
 namespace basalt::table {
-
-// How a statement reads rows.
-struct ReadSettings {
-  // Empty: a consistent read, without locks. Otherwise rows are locked and read in their newest
-  // committed version.
-  std::optional<lock::LockMode> lock;
-  lock::WaitPolicy wait;
-  // Pass over rows that others have locked.
-  bool skip_locked = false;
-  // With `lock`: what the read went over stays as it is, also where there was nothing. Ranges are
-  // locked against inserts by others, exactly as far as the read has looked; a key that a lookup
-  // did not find stays locked.
-  bool locks_gaps = false;
-  // With `lock`: a row that others changed after the transaction's snapshot was taken is an error,
-  // kSnapshotConflict, instead of being given as it is now.
-  bool rejects_newer = false;
-  // False only for a statement that reads a single key of a single index once: not for an entry and
-  // the row that it leads to.
-  bool needs_snapshot = true;
-  // Without locks, but what is newest, as a read with locks does: for values that the transaction
-  // has locked itself.
-  bool reads_newest = false;
-
-  // Whether the rows read are those of the transaction's or statement's snapshot.
-  bool is_consistent() const { return !lock && !reads_newest; }
-};
-
-// Which of the keys that compare with a search prefix is wanted. "Prefix" means: its leading
-// parts equal those of the search.
-enum class SeekMode : std::uint8_t {
-  kFirstWithPrefix,
-  kLastWithPrefix,
-  kFirstAtOrAfter,  // the first with the prefix or greater
-  kFirstAfter,      // the first greater than all with the prefix
-  kLastAtOrBefore,  // the last with the prefix or smaller
-  kLastBefore,      // the last smaller than all with the prefix
-};
-
-// Decides about an index entry before its row is fetched.
-class EntryFilter {
- public:
-  enum class Verdict : std::uint8_t { kAccept, kReject, kEndOfRange, kInterrupted, kFailed };
-  virtual ~EntryFilter() = default;
-  // The columns named to Cursor::set_filter() are in the record.
-  virtual Verdict check() = 0;
-};
-
-// Asked now and then during long scans, by any thread.
-class Interruption {
- public:
-  virtual ~Interruption() = default;
-  virtual bool is_raised() const = 0;
-};
 
 // Moves over one index of a table and unpacks rows.
 //

@@ -10,7 +10,7 @@
 #include "bulk/external_sort.h"
 #include "bulk/sst_writer.h"
 #include "kv/database.h"
-#include "table/cursor.h"
+#include "table/interruption.h"
 #include "table/table.h"
 
 namespace basalt::table {
