@@ -141,7 +141,8 @@ def _layers(_: Context) -> Outcome:
 
 def _format(_: Context) -> Outcome:
     outcome = Outcome()
-    outcome.add("tools/tidy.py", _program(["tools/tidy.py"]))
+    for check in ("tools/tidy.py", "tools/lengths.py"):
+        outcome.add(check, _program([check]))
     for path in sorted((layout.ROOT / "tools").glob("*_test.py")):
         if path.name != "check_layers_test.py":
             _unittest(str(path.relative_to(layout.ROOT)), outcome)
