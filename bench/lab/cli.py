@@ -125,7 +125,10 @@ def run_studies(names: tuple[str, ...], size: str, engines: str, cells: str, blo
 @click.argument("name", required=False, metavar="[RUN]")
 @click.option("--output", type=click.Path(path_type=Path), help="Where to write the page.")
 def report(name: str | None, output: Path | None) -> None:
-    """Write the report of a run again; without a name, of the newest."""
+    """Write the report of a run again; without a name, of the newest.
+
+    RUN may be a file that was written beside a report, such as those in docs/results.
+    """
     _prepare()
     from lab import command
     run = command.stored_run(_RUNS, name)

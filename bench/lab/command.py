@@ -18,7 +18,7 @@ from lab.bench import Bench, open_bench
 from lab.host import describe_host, fsync_latencies
 from lab.report import write_report
 from lab.setup import GIB, Engine
-from lab.store import Run, open_run, runs
+from lab.store import Run, open_run, runs, take_in
 from lab.studies import chosen_studies
 from lab.study import Size, Study
 from lab.template import Templates
@@ -123,7 +123,9 @@ def write(this: Run, output: Path | None) -> Path:
 
 
 def stored_run(parent: Path, name: str | None) -> Run:
-    """A run by its name, or the newest."""
+    """A run by its name, or the newest; of the data of a report (`.json`), it is stored first."""
+    if name is not None and name.endswith(".json"):
+        return take_in(Path(name), parent)
     if name is not None:
         return open_run(parent / name)
     stored = runs(parent)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -85,6 +86,26 @@ def open_run(directory: Path) -> Run:
         raise BasaltError(f"there is no run in {directory}",
                           "see what there is: ./basalt bench list") from None
     return Run(directory, **fields)
+
+
+def take_in(data: Path, parent: Path) -> Run:
+    """Stores the run of a file that was written beside a report: Run.as_json(), compacted."""
+    fields = json.loads(data.read_text())
+    trials = fields.pop("trials")
+    run = Run(parent / fields.pop("name"), **fields)
+    run.save()
+    for trial in trials:
+        run.add(TrialRecord(**{name: _with_nan(part) for name, part in trial.items()}))
+    return run
+
+
+def _with_nan(value: Any) -> Any:
+    """Where a report's data have null was something that is not a number."""
+    if isinstance(value, dict):
+        return {key: _with_nan(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_with_nan(part) for part in value]
+    return math.nan if value is None else value
 
 
 def runs(parent: Path) -> Sequence[Run]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import math
 
 import pytest
 
 from basaltcli.errors import BasaltError
 from lab.results import Ratio, Results, TrialRecord
-from lab.store import Run, open_run, runs
+from lab.store import Run, open_run, runs, take_in
 from synthetic import rates, record
 
 
@@ -147,3 +149,23 @@ def test_the_json_beside_a_report_holds_every_trial(tmp_path):
     assert {trial["cell"]: trial["problems"] for trial in fields["trials"]} == {
         "a": [], "b": ["x"]}
     assert TrialRecord(**fields["trials"][0]).study == "study"
+
+
+def test_a_run_comes_back_from_the_json_beside_its_report(tmp_path):
+    run = Run(tmp_path / "first" / "run", "quick", ["study"], ["innodb"], "now", {"host": {}})
+    run.add(record("a", per_second=1))
+    data = tmp_path / "run.json"
+    data.write_text(json.dumps(run.as_json()).replace("NaN", "null"))
+    taken = take_in(data, tmp_path / "second")
+    assert dataclasses.replace(taken, directory=run.directory) == run
+    assert [trial.values for trial in taken.results("study").all] == [
+        trial.values for trial in run.results("study").all]
+
+
+def test_null_in_the_json_is_what_is_not_a_number(tmp_path):
+    run = Run(tmp_path / "run", "quick", ["study"], ["innodb"], "now")
+    run.add(record("a", per_second=math.nan))
+    data = tmp_path / "run.json"
+    data.write_text(json.dumps(run.as_json()).replace("NaN", "null"))
+    (trial,) = take_in(data, tmp_path / "second").results("study").all
+    assert math.isnan(trial.values["per_second"])
