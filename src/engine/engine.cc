@@ -56,7 +56,7 @@ Result<std::unique_ptr<Engine>> Engine::start(const EngineOptions& options,
       });
   BASALT_TRY(transactions.recover());
   engine->worker_ = std::make_unique<maintenance::Worker>(
-      *engine->database_, *engine->catalog_, [&] { return transactions.commit_decided(); },
+      *engine->database_, *engine->catalog_, [&] { return transactions.write_decided(); },
       [&] { return transactions.undecided().indexes(); });
   return engine;
 }
@@ -90,7 +90,7 @@ Status Engine::resume() {
   const std::uint64_t mark = health.mark();
   BASALT_TRY(database_->resume());
   // Before others write: what is decided must not wait behind them.
-  BASALT_TRY(transactions_->commit_decided());
+  BASALT_TRY(transactions_->write_decided());
   if (!health.clear(mark)) return health.check_not_read_only();
   worker_->wake();
   return Status::ok();

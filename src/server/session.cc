@@ -46,7 +46,7 @@ void Session::close(THD* thd) {
   delete session;
 }
 
-void Session::leave_decided(txn::TransactionManager::Decision decision) {
+void Session::leave_decided(txn::Decision decision) {
   txn::TransactionManager& manager = the_engine().transactions();
   // Whoever completes it must not meet this session's cursors.
   transaction_->remove_all_scans();

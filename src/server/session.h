@@ -30,7 +30,7 @@ class Session final : public table::Interruption {
   txn::Transaction& transaction() { return *transaction_; }
   // Leaves the transaction, whose decision could not be written, to be completed by others, and
   // goes on with a new one.
-  void leave_decided(txn::TransactionManager::Decision decision);
+  void leave_decided(txn::Decision decision);
   // Whether the statement is to end: by KILL, by max_statement_time, or because its client has
   // gone, which is looked for once a second.
   bool is_raised() const override;

@@ -24,7 +24,6 @@ using test::kNoWait;
 using test::put;
 using wal::test::FaultyFileSystem;
 using wal::test::Operation;
-using Decision = TransactionManager::Decision;
 
 class TransactionFaultTest : public testing::Test {
  protected:
@@ -61,7 +60,7 @@ class TransactionFaultTest : public testing::Test {
     files_->heal();
     const std::uint64_t mark = database_->health().mark();
     BASALT_TRY(database_->resume());
-    BASALT_TRY(transactions_->commit_decided());
+    BASALT_TRY(transactions_->write_decided());
     EXPECT_TRUE(database_->health().clear(mark));
     return Status::ok();
   }
@@ -152,7 +151,7 @@ TEST_F(TransactionFaultTest, ADecisionThatCannotBeWrittenIsWrittenAtResume) {
     transactions_->keep_decided(std::move(transaction),
                                 is_commit ? Decision::kCommit : Decision::kRollback);
     EXPECT_TRUE(is_locked("k"));
-    EXPECT_FALSE(transactions_->commit_decided().is_ok());
+    EXPECT_FALSE(transactions_->write_decided().is_ok());
     ASSERT_TRUE(succeeds(resume()));
     EXPECT_EQ(transactions_->decided_count(), 0u);
     EXPECT_FALSE(is_locked("k"));

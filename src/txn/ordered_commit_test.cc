@@ -19,7 +19,6 @@ namespace {
 using basalt::test::fails_with;
 using basalt::test::must;
 using basalt::test::succeeds;
-using Decision = TransactionManager::Decision;
 using test::kNoWait;
 using test::put;
 
@@ -141,7 +140,7 @@ TEST_F(OrderedCommitTest, WhatWasDecidedIsWrittenLater) {
   EXPECT_EQ(manager().decided_count(), 3u);
   for (const char* key : {"one", "two", "three"}) EXPECT_TRUE(is_locked(key)) << key;
   EXPECT_TRUE(fails_with(ErrorCode::kReadOnly, manager().wait_for_ordered(kForever)));
-  must(manager().commit_decided());
+  must(manager().write_decided());
   EXPECT_EQ(manager().decided_count(), 0u);
   EXPECT_TRUE(succeeds(manager().wait_for_ordered(kNotAtAll)));
   for (const bool after_crash : {false, true}) {
@@ -162,7 +161,7 @@ TEST_F(OrderedCommitTest, ADecidedTransactionGoesWithTheLastWhoHasAShareOfIt) {
   const std::weak_ptr<Transaction> second = rolled_back;
   manager().keep_decided(committed_one, Decision::kCommit);
   manager().keep_decided(std::move(rolled_back), Decision::kRollback);
-  must(manager().commit_decided());
+  must(manager().write_decided());
   EXPECT_TRUE(second.expired());
   EXPECT_FALSE(first.expired());
   EXPECT_EQ(committed_one->state(), Transaction::State::kIdle);
@@ -183,7 +182,7 @@ TEST_F(OrderedCommitTest, WhatCannotBeWrittenStaysAsItIsUntilTheNextStart) {
     EXPECT_EQ(to_roll_back->state(), Transaction::State::kPrepared);
     manager().keep_decided(std::move(to_commit), Decision::kCommit);
     manager().keep_decided(std::move(to_roll_back), Decision::kRollback);
-    EXPECT_FALSE(manager().commit_decided().is_ok());
+    EXPECT_FALSE(manager().write_decided().is_ok());
   }
   EXPECT_EQ(manager().decided_count(), 2u);
   EXPECT_TRUE(is_locked("one"));

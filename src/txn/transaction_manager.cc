@@ -60,7 +60,7 @@ TransactionManager::~TransactionManager() {
     transaction.state_ = Transaction::State::kIdle;
   };
   for (auto& [name, transaction] : prepared_) leave(*transaction);
-  for (Decided& decided : decided_) leave(*decided.transaction);
+  decided_.for_each(leave);
 }
 
 std::unique_ptr<Transaction> TransactionManager::make_transaction(void* user) {
@@ -149,33 +149,11 @@ Status TransactionManager::rollback_prepared(const std::string& name, bool& foun
 }
 
 void TransactionManager::keep_decided(std::shared_ptr<Transaction> transaction, Decision decision) {
-  BASALT_ASSERT(transaction->state() == Transaction::State::kPrepared ||
-                transaction->state() == Transaction::State::kOrdered);
   locks_.forget_user(transaction->lock_owner());
   if (std::exchange(transaction->is_user_prepared_, false)) {
     note_handed_over(transaction->prepared_name());
   }
-  const std::lock_guard guard(decided_mutex_);
-  decided_.push_back({std::move(transaction), decision});
-  decided_count_ = decided_.size();
-}
-
-Status TransactionManager::commit_decided() {
-  if (decided_count() == 0) return Status::ok();
-  const std::lock_guard guard(decided_mutex_);
-  Status first_error;
-  std::vector<Decided> left;
-  for (Decided& decided : decided_) {
-    Status status = decided.decision == Decision::kCommit
-                        ? decided.transaction->commit(kv::Durability::kSynced)
-                        : decided.transaction->rollback();
-    if (status.is_ok()) continue;
-    left.push_back(std::move(decided));
-    if (first_error.is_ok()) first_error = std::move(status);
-  }
-  decided_ = std::move(left);
-  decided_count_ = decided_.size();
-  return first_error;
+  decided_.keep(std::move(transaction), decision);
 }
 
 Status TransactionManager::wait_for_ordered(const std::function<bool()>& may_wait) {

@@ -16,6 +16,7 @@
 #include "txn/binlog_position.h"
 #include "txn/change_tracker.h"
 #include "txn/commit_tickets.h"
+#include "txn/decided_transactions.h"
 #include "txn/insert_registry.h"
 #include "txn/transaction.h"
 #include "txn/undecided_changes.h"
@@ -74,25 +75,17 @@ class TransactionManager {
   Status rollback_prepared(const std::string& name, bool& found);
 
   // Takes a transaction out of its session that is prepared or ordered, and decided, but whose
-  // decision could not be written. It keeps its locks until commit_decided() succeeds. The session
-  // keeps a share while cursors of its statement refer to it, and uses it no more.
-  enum class Decision : std::uint8_t { kCommit, kRollback };
+  // decision could not be written: txn/decided_transactions.h.
   void keep_decided(std::shared_ptr<Transaction> transaction, Decision decision);
-  // Tries again to write the decisions of those. The first error, if there is one.
-  Status commit_decided();
-  std::size_t decided_count() const { return decided_count_.load(std::memory_order_relaxed); }
+  Status write_decided() { return decided_.write(); }
+  std::size_t decided_count() const { return decided_.count(); }
 
-  // Waits until all transactions are visible that have a commit ticket now. If nobody
-  // can get one meanwhile, exactly those are visible then. `may_wait` is asked ten times a second.
+  // Waits until all transactions are visible that have a commit ticket now. If nobody can get one
+  // meanwhile, exactly those are visible then. `may_wait` is asked ten times a second.
   // kInterrupted if it says no; kReadOnly if one of them could not be committed.
   Status wait_for_ordered(const std::function<bool()>& may_wait);
 
  private:
-  struct Decided {
-    std::shared_ptr<Transaction> transaction;
-    Decision decision;
-  };
-
   std::unique_ptr<Transaction> take_prepared(const std::string& name);
 
   kv::Database& database_;
@@ -109,9 +102,7 @@ class TransactionManager {
   std::condition_variable handed_over_;
   CommitTickets order_;
   BinlogPositions binlog_positions_;
-  std::mutex decided_mutex_;
-  std::vector<Decided> decided_;  // guarded by decided_mutex_
-  std::atomic<std::size_t> decided_count_{0};
+  DecidedTransactions decided_;
 };
 
 }  // namespace basalt::txn

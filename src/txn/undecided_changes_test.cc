@@ -21,7 +21,6 @@ using basalt::test::must;
 using test::commit;
 using test::kNoWait;
 using test::kRr;
-using Decision = TransactionManager::Decision;
 
 constexpr std::uint32_t kIndex = 300;
 constexpr std::uint32_t kOther = 301;
@@ -145,14 +144,14 @@ TEST_F(UndecidedChangesTest, ThereIsNoMomentAtWhichOneThatChangesHandsIsNobodys)
     EXPECT_EQ(asking.get(), 0u);
     bool found = false;
     must(manager().rollback_prepared("x", found));
-    must(manager().commit_decided());
+    must(manager().write_decided());
   }
 }
 
 TEST_F(UndecidedChangesTest, OneThatIsDecidedCountsUntilThatIsWritten) {
   manager().keep_decided(prepared("commit"), Decision::kCommit);
   EXPECT_TRUE(has_changes());
-  must(manager().commit_decided());
+  must(manager().write_decided());
   EXPECT_FALSE(has_changes());
 }
 

@@ -15,7 +15,7 @@ namespace basalt::server {
 namespace {
 
 using txn::Transaction;
-using Decision = txn::TransactionManager::Decision;
+using Decision = txn::Decision;
 
 // What to do about a commit that failed. The server forgets the transaction either way.
 int end_failed_commit(THD* thd, Session& session, const Status& status) {
@@ -197,7 +197,7 @@ void pre_shutdown() noexcept {
     return;
   }
   Status status = engine.resume();
-  if (status.is_ok()) status = engine.transactions().commit_decided();
+  if (status.is_ok()) status = engine.transactions().write_decided();
   if (status.is_ok()) status = engine.database().sync_wal();
   if (status.is_ok()) return;
   log_message(LogLevel::kError,

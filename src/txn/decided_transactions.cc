@@ -1,0 +1,40 @@
+#include "txn/decided_transactions.h"
+
+#include <utility>
+
+#include "base/assert.h"
+#include "txn/transaction.h"
+
+namespace basalt::txn {
+
+void DecidedTransactions::keep(std::shared_ptr<Transaction> transaction, Decision decision) {
+  BASALT_ASSERT(transaction->state() == Transaction::State::kPrepared ||
+                transaction->state() == Transaction::State::kOrdered);
+  const std::lock_guard guard(mutex_);
+  decided_.push_back({std::move(transaction), decision});
+  count_ = decided_.size();
+}
+
+Status DecidedTransactions::write() {
+  if (count() == 0) return Status::ok();
+  const std::lock_guard guard(mutex_);
+  Status first_error;
+  std::vector<Decided> left;
+  for (Decided& decided : decided_) {
+    Status status = decided.decision == Decision::kCommit
+                        ? decided.transaction->commit(kv::Durability::kSynced)
+                        : decided.transaction->rollback();
+    if (status.is_ok()) continue;
+    left.push_back(std::move(decided));
+    if (first_error.is_ok()) first_error = std::move(status);
+  }
+  decided_ = std::move(left);
+  count_ = decided_.size();
+  return first_error;
+}
+
+void DecidedTransactions::for_each(const std::function<void(Transaction&)>& visit) {
+  for (Decided& decided : decided_) visit(*decided.transaction);
+}
+
+}  // namespace basalt::txn

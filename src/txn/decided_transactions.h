@@ -1,0 +1,43 @@
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/status.h"
+
+namespace basalt::txn {
+
+class Transaction;
+
+enum class Decision : std::uint8_t { kCommit, kRollback };
+
+// Transactions that are prepared or ordered, and decided, but whose decision could not be written.
+// They keep their locks until it is.
+//
+// Threads     Safe from any thread; one at a time writes.
+class DecidedTransactions {
+ public:
+  // The session may keep a share while cursors of its statement refer to it, and uses it no more.
+  void keep(std::shared_ptr<Transaction> transaction, Decision decision);
+  // Tries again to write all decisions. The first error, if there is one.
+  Status write();
+  std::size_t count() const { return count_.load(std::memory_order_relaxed); }
+  // For the end of the database: nobody else uses this any more.
+  void for_each(const std::function<void(Transaction&)>& visit);
+
+ private:
+  struct Decided {
+    std::shared_ptr<Transaction> transaction;
+    Decision decision;
+  };
+
+  std::mutex mutex_;
+  std::vector<Decided> decided_;  // guarded by mutex_
+  std::atomic<std::size_t> count_{0};
+};
+
+}  // namespace basalt::txn
