@@ -1,6 +1,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <atomic>
 #include <string>
 
 #include "server/convert/error_mapping.h"
@@ -92,13 +93,16 @@ ulong ha_rocksdb::index_flags(uint index, uint, bool) const noexcept {
   return flags | HA_KEYREAD_ONLY | HA_DO_INDEX_COND_PUSHDOWN | HA_DO_RANGE_FILTER_PUSHDOWN;
 }
 
+// The figures belong to all who have the table open. Several may write them at once, and the
+// optimizer reads them meanwhile without a lock, as it does with other engines.
 void ha_rocksdb::show_rows_per_value() {
   share_->shown_generation = share_->statistics->generation();
   for (uint i = 0; i < table->s->keys; ++i) {
     KEY& key = table->key_info[i];
     for (uint part = 0; part < key.ext_key_parts; ++part) {
-      key.rec_per_key[part] =
+      const auto rows =
           static_cast<ulong>(share_->statistics->rows_per_value(our_index(i), part + 1));
+      std::atomic_ref<ulong>(key.rec_per_key[part]).store(rows, std::memory_order_relaxed);
     }
   }
 }
