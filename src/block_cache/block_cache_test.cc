@@ -397,18 +397,7 @@ TEST_F(BlockCacheTest, ASmallerCapacityGivesMemoryBackToTheSystemAtOnceAndNoMore
   cache.EraseUnRefEntries();
 }
 
-// What threads hand over to each other, RocksDB's cache orders: not instrumented, it would be taken
-// for races.
-class SharedBlockCacheTest : public BlockCacheTest {
- protected:
-  void SetUp() override {
-#ifdef __SANITIZE_THREAD__
-    GTEST_SKIP() << "ThreadSanitizer does not see what RocksDB's cache orders";
-#endif
-  }
-};
-
-TEST_F(SharedBlockCacheTest, ThreadsFindWhatTheyLookForWhileTheCapacityChanges) {
+TEST_F(BlockCacheTest, ThreadsFindWhatTheyLookForWhileTheCapacityChanges) {
   make_tiered();
   std::atomic<bool> must_stop{false};
   std::thread resizer([&] {
@@ -429,7 +418,7 @@ TEST_F(SharedBlockCacheTest, ThreadsFindWhatTheyLookForWhileTheCapacityChanges) 
   resizer.join();
 }
 
-TEST_F(SharedBlockCacheTest, ThreadsFindWhatTheyLookFor) {
+TEST_F(BlockCacheTest, ThreadsFindWhatTheyLookFor) {
   std::vector<std::thread> threads;
   for (unsigned t = 0; t < 4; ++t) {
     threads.emplace_back([this, t] {

@@ -52,7 +52,7 @@ def engine_errors(server: Server, start: int = 0) -> list[str]:
     text = server.log.read_bytes()[start:].decode(errors="replace")
     return [line for line in text.splitlines()
             if ("[ERROR]" in line and "RocksDB:" in line) or "ssertion" in line
-            or "AddressSanitizer" in line or "got signal" in line]
+            or "Sanitizer" in line or "got signal" in line]
 
 
 def _short(row: Row) -> str:

@@ -80,7 +80,11 @@ def environment(flavour: str) -> dict[str, str]:
     if flavour == "tsan":
         # mariadbd itself is not instrumented: only what our code does is to be judged.
         return {"LD_PRELOAD": _runtime("libtsan.so"),
-                "TSAN_OPTIONS": "ignore_noninstrumented_modules=1:report_signal_unsafe=0"}
+                # A race ends the server: no test passes over it.
+                "TSAN_OPTIONS": "halt_on_error=1:abort_on_error=1:"
+                                "ignore_noninstrumented_modules=1:report_signal_unsafe=0:"
+                                # The server does not join a thread of its own.
+                                "report_thread_leaks=0"}
     return {}
 
 
