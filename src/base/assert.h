@@ -13,9 +13,9 @@ namespace basalt {
 
 }  // namespace basalt
 
-#define BASALT_ASSERT(condition)                                  \
-  (__builtin_expect(static_cast<bool>(condition), 1)              \
-       ? static_cast<void>(0)                                     \
+#define BASALT_ASSERT(condition)                     \
+  (__builtin_expect(static_cast<bool>(condition), 1) \
+       ? static_cast<void>(0)                        \
        : ::basalt::fatal_error(#condition, __FILE__, __LINE__))
 
 #ifdef BASALT_DEBUG

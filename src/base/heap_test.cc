@@ -1,8 +1,8 @@
 #include "base/heap.h"
 
-#include <gtest/gtest.h>
 #include <malloc.h>
 #include <stdlib.h>
+#include <gtest/gtest.h>
 
 #include <cstring>
 #include <memory>

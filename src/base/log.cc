@@ -7,8 +7,9 @@ namespace basalt {
 namespace {
 
 void write_to_stderr(LogLevel level, std::string_view message) {
-  const char* name = level == LogLevel::kError ? "error"
-                     : level == LogLevel::kWarning ? "warning" : "note";
+  const char* name = level == LogLevel::kError     ? "error"
+                     : level == LogLevel::kWarning ? "warning"
+                                                   : "note";
   std::fprintf(stderr, "basalt: %s: %.*s\n", name, static_cast<int>(message.size()),
                message.data());
 }

@@ -39,13 +39,13 @@ TEST(RunInParallel, PartsRunSideBySideAndTheFirstInTheCallingThread) {
 }
 
 TEST(RunInParallel, WhatFailedFirstIsReturnedAndTheOthersHearOfIt) {
-  EXPECT_TRUE(fails_with(
-      ErrorCode::kNoSpace,
-      run_in_parallel(3, [](std::size_t number, const std::atomic<bool>& has_failed) {
-        if (number == 2) return Status::of(ErrorCode::kNoSpace);
-        test::await([&] { return has_failed.load(); });
-        return Status::of(ErrorCode::kInterrupted);
-      })));
+  EXPECT_TRUE(
+      fails_with(ErrorCode::kNoSpace,
+                 run_in_parallel(3, [](std::size_t number, const std::atomic<bool>& has_failed) {
+                   if (number == 2) return Status::of(ErrorCode::kNoSpace);
+                   test::await([&] { return has_failed.load(); });
+                   return Status::of(ErrorCode::kInterrupted);
+                 })));
 }
 
 }  // namespace

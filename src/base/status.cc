@@ -28,8 +28,7 @@ std::string_view error_name(ErrorCode code) { return info_of(code).name; }
 std::string_view error_text(ErrorCode code) { return info_of(code).text; }
 ErrorScope error_scope(ErrorCode code) { return info_of(code).scope; }
 
-Status::Status(ErrorCode code, std::string message)
-    : state_(new State{code, std::move(message)}) {
+Status::Status(ErrorCode code, std::string message) : state_(new State{code, std::move(message)}) {
   BASALT_ASSERT(code != ErrorCode::kOk);
 }
 
@@ -39,8 +38,6 @@ std::string Status::message() const {
   return state_->message;
 }
 
-Status Status::clone() const {
-  return state_ ? Status(state_->code, state_->message) : Status();
-}
+Status Status::clone() const { return state_ ? Status(state_->code, state_->message) : Status(); }
 
 }  // namespace basalt

@@ -67,7 +67,7 @@ class [[nodiscard]] Status {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Result(T value) : value_(std::move(value)) {}         // NOLINT(google-explicit-constructor)
   Result(Status status) : status_(std::move(status)) {  // NOLINT(google-explicit-constructor)
     BASALT_ASSERT(!status_.is_ok());
   }
@@ -91,8 +91,9 @@ class [[nodiscard]] Result {
 }  // namespace basalt
 
 // Returns the status of `expression` from the enclosing function unless it is ok.
-#define BASALT_TRY(expression)                              \
-  do {                                                      \
-    ::basalt::Status basalt_try_status = (expression);      \
-    if (!basalt_try_status.is_ok()) [[unlikely]] return basalt_try_status; \
+#define BASALT_TRY(expression)                         \
+  do {                                                 \
+    ::basalt::Status basalt_try_status = (expression); \
+    if (!basalt_try_status.is_ok()) [[unlikely]]       \
+      return basalt_try_status;                        \
   } while (false)

@@ -71,8 +71,8 @@ TEST(Status, ACloneIsIndependentOfItsOriginal) {
 
 TEST(Status, TryReturnsErrorsAndGoesOnAfterSuccess) {
   bool went_on = false;
-  EXPECT_TRUE(test::fails_with(ErrorCode::kDeadlock,
-                               pass_on(fail_with(ErrorCode::kDeadlock), went_on)));
+  EXPECT_TRUE(
+      test::fails_with(ErrorCode::kDeadlock, pass_on(fail_with(ErrorCode::kDeadlock), went_on)));
   EXPECT_FALSE(went_on);
   EXPECT_TRUE(test::succeeds(pass_on(Status::ok(), went_on)));
   EXPECT_TRUE(went_on);

@@ -15,8 +15,8 @@ using std::chrono::system_clock;
 
 TEST(TimeText, IsTheLocalTimeAsSqlWritesIt) {
   const system_clock::time_point leap_day = system_clock::from_time_t(1709251198);
-  for (const auto& [zone, text] : {std::pair{"UTC0", "2024-02-29 23:59:58"},
-                                   std::pair{"EAST-1:30", "2024-03-01 01:29:58"}}) {
+  for (const auto& [zone, text] :
+       {std::pair{"UTC0", "2024-02-29 23:59:58"}, std::pair{"EAST-1:30", "2024-03-01 01:29:58"}}) {
     setenv("TZ", zone, 1);
     tzset();
     EXPECT_EQ(time_text(leap_day), text) << zone;

@@ -210,8 +210,7 @@ void Catalog::queue_indexes(const TableDefinition& table, kv::WriteBatch& batch)
   }
 }
 
-Result<TablePointer> Catalog::create(TableDefinition table,
-                                     std::uint64_t auto_increment_start) {
+Result<TablePointer> Catalog::create(TableDefinition table, std::uint64_t auto_increment_start) {
   const std::lock_guard guard(mutex_);
   if (tables_.contains(table.name)) return exists_already(table.name);
   table.id = 0;
@@ -401,8 +400,8 @@ Status Catalog::store_counter_mark(TableId table, CounterKind kind, std::uint64_
 std::optional<IndexStatistics> Catalog::statistics(IndexId index) const {
   kv::PinnedValue value;
   bool found = false;
-  const Status status = database_.get(
-      kv::kSystemFamily, make_key(RecordType::kStatistics, index), {}, value, found);
+  const Status status =
+      database_.get(kv::kSystemFamily, make_key(RecordType::kStatistics, index), {}, value, found);
   if (!status.is_ok() || !found) return std::nullopt;
   std::string_view bytes = value.view();
   IndexStatistics result;

@@ -130,7 +130,7 @@ class Catalog {
   // Stored as dropped ones, too.
   std::map<IndexId, DroppedIndex> building_;
   std::uint32_t next_id_ = 0;
-  mutable std::mutex by_index_mutex_;  // never held during a write
+  mutable std::mutex by_index_mutex_;                   // never held during a write
   std::unordered_map<IndexId, TablePointer> by_index_;  // guarded by by_index_mutex_
 };
 

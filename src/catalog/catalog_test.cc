@@ -102,9 +102,8 @@ TEST_F(CatalogTest, ANameThatIsTakenIsRefusedAndNothingChanges) {
 }
 
 TEST_F(CatalogTest, TablesThatDoNotExistAreNamedInTheError) {
-  for (const Status& status :
-       {catalog_->drop("a/none"), catalog_->rename("a/none", "a/t"),
-        catalog_->truncate("a/none").take_status()}) {
+  for (const Status& status : {catalog_->drop("a/none"), catalog_->rename("a/none", "a/t"),
+                               catalog_->truncate("a/none").take_status()}) {
     EXPECT_TRUE(fails_with(ErrorCode::kTableNotFound, status));
     EXPECT_NE(status.message().find("a/none"), std::string::npos);
   }
@@ -325,8 +324,7 @@ TEST_F(CatalogTest, StoredRecordsAreFrozen) {
   ASSERT_EQ(table->id, 256u);
   must(catalog_->store_counter_mark(256, CounterKind::kAutoIncrement, 300,
                                     kv::Durability::kBuffered));
-  must(catalog_->store_counter_mark(256, CounterKind::kHiddenRowId, 1,
-                                    kv::Durability::kBuffered));
+  must(catalog_->store_counter_mark(256, CounterKind::kHiddenRowId, 1, kv::Durability::kBuffered));
   must(catalog_->store_statistics(257, {300, {1, 2}}));
   const auto stored = [this](const std::string& key) {
     return kv::test::value_of(*database_, kv::kSystemFamily, key);
@@ -334,7 +332,7 @@ TEST_F(CatalogTest, StoredRecordsAreFrozen) {
   std::string definition;
   append_definition(*table, definition);
   EXPECT_EQ(stored("\x00"s), "\x01"s);
-  EXPECT_EQ(stored("\x01" "a/t"s), definition);
+  EXPECT_EQ(stored("\1a/t"s), definition);
   EXPECT_EQ(stored("\x03"s), "\x83\x02"s);
   EXPECT_EQ(stored("\x04\x00\x00\x01\x00"s), "\xAC\x02"s);
   EXPECT_EQ(stored("\x06\x00\x00\x01\x00"s), "\x01"s);
@@ -355,13 +353,13 @@ TEST_F(CatalogTest, DamagedRecordsAreCorruption) {
   std::string definition;
   append_definition(*must(catalog_->create(make_table("a/t"))), definition);
   const std::pair<std::string, std::string> damages[] = {
-      {"\x00"s, ""s},                         // format: no number
-      {"\x03"s, "\x80"s},                     // next id: torn
-      {"\x03"s, "\x80\x02\x00"s},             // next id: bytes behind it
-      {"\x01" "a/t"s, definition.substr(1)},  // not a definition
-      {"\x01" "a/u"s, definition},            // another table's
-      {"\x02\x00\x00\x01"s, "\x00"s},         // dropped index: short id
-      {"\x02\x00\x00\x01\x01"s, ""s},         // dropped index: no family
+      {"\x00"s, ""s},                    // format: no number
+      {"\x03"s, "\x80"s},                // next id: torn
+      {"\x03"s, "\x80\x02\x00"s},        // next id: bytes behind it
+      {"\1a/t"s, definition.substr(1)},  // not a definition
+      {"\1a/u"s, definition},            // another table's
+      {"\x02\x00\x00\x01"s, "\x00"s},    // dropped index: short id
+      {"\x02\x00\x00\x01\x01"s, ""s},    // dropped index: no family
   };
   for (const auto& [key, value] : damages) {
     const std::string before = kv::test::value_of(*database_, kv::kSystemFamily, key);
@@ -380,8 +378,8 @@ TEST_F(CatalogTest, DamagedRecordsAreCorruption) {
 
 TEST_F(CatalogTest, ADamagedCounterIsCorruptionAndDamagedStatisticsAreNone) {
   plant("\x04\x00\x00\x01\x00"s, "\xFF");
-  EXPECT_TRUE(fails_with(ErrorCode::kCorruption,
-                         catalog_->counter_mark(256, CounterKind::kAutoIncrement)));
+  EXPECT_TRUE(
+      fails_with(ErrorCode::kCorruption, catalog_->counter_mark(256, CounterKind::kAutoIncrement)));
   plant("\x05\x00\x00\x01\x01"s, "\x01\xFF");
   EXPECT_FALSE(catalog_->statistics(257).has_value());
 }

@@ -74,8 +74,7 @@ void read_row(benchmark::State& state) {
   for (std::size_t i = 0; i < static_cast<std::size_t>(state.range(0)); ++i) wanted.set(i);
   const ReadPlan plan = rows.primary_.plan(wanted);
   for (auto _ : state) {
-    const Status status =
-        rows.primary_.read(rows.key_, rows.row_, plan, rows.record_.data());
+    const Status status = rows.primary_.read(rows.key_, rows.row_, plan, rows.record_.data());
     if (!status.is_ok()) state.SkipWithError("the row does not decode");
     benchmark::DoNotOptimize(rows.record_.data());
   }

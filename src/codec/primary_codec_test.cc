@@ -49,8 +49,7 @@ struct Orders {
 // Pins the stored format. If this fails, existing tables can no longer be read.
 TEST(PrimaryCodec, KeysBeginWithTheIndexIdAndHoldThePartsInOrder) {
   const Orders orders(test::collation(0));
-  EXPECT_EQ(key_of(orders.codec(), orders.record("a ")),
-            "\x0A\x0B\x0C\x0D\x80\0\0\1\x9E\xDF\x7F"s);
+  EXPECT_EQ(key_of(orders.codec(), orders.record("a ")), "\x0A\x0B\x0C\x0D\x80\0\0\1\x9E\xDF\x7F"s);
   EXPECT_EQ(orders.codec().part_count(), 2u);
   EXPECT_EQ(orders.codec().index_id(), 0x0A0B0C0Du);
 }
@@ -76,8 +75,9 @@ TEST(PrimaryCodec, FloatingPointKeysKeepTheSignOfZero) {
   table.set_double(record, 0, -0.0);
   EXPECT_EQ(key_of(codec, record), "\0\0\0\1\x80\0\0\0\0\0\0\0"s);
   Record result = table.make_record();
-  ASSERT_TRUE(codec.read(key_of(codec, record), row_of(codec, record),
-                         codec.plan(ColumnSet(1, true)), result.data())
+  ASSERT_TRUE(codec
+                  .read(key_of(codec, record), row_of(codec, record),
+                        codec.plan(ColumnSet(1, true)), result.data())
                   .is_ok());
   EXPECT_TRUE(table.same(record, result, 0));
 }
@@ -166,9 +166,13 @@ TEST(PrimaryCodec, AnEmptyPlanReadsNothing) {
 TEST(PrimaryCodec, FixedStringsOfWideCharactersArePaddedWithWideSpaces) {
   class Utf16 final : public Collation {
    public:
-    Utf16() : Collation({.id = 9, .weight_width = 2, .space_weight = 0x20,
-                         .pads_with_space = true, .bytes_are_weights = false,
-                         .space = std::string_view("\0 ", 2)}) {}
+    Utf16()
+        : Collation({.id = 9,
+                     .weight_width = 2,
+                     .space_weight = 0x20,
+                     .pads_with_space = true,
+                     .bytes_are_weights = false,
+                     .space = std::string_view("\0 ", 2)}) {}
     std::size_t prefix_bytes(std::string_view value, std::size_t characters) const override {
       return std::min(value.size(), 2 * characters);
     }
@@ -186,8 +190,9 @@ TEST(PrimaryCodec, FixedStringsOfWideCharactersArePaddedWithWideSpaces) {
   EXPECT_EQ(key_of(codec, record), "\0\0\0\1a \x80"s);
   EXPECT_EQ(row_of(codec, record), "\x01\x03\2\0a"s);
   Record result = table.make_record();
-  ASSERT_TRUE(codec.read(key_of(codec, record), row_of(codec, record),
-                         codec.plan(ColumnSet(1, true)), result.data())
+  ASSERT_TRUE(codec
+                  .read(key_of(codec, record), row_of(codec, record),
+                        codec.plan(ColumnSet(1, true)), result.data())
                   .is_ok());
   EXPECT_EQ(record.bytes, result.bytes);
 }

@@ -21,12 +21,12 @@ struct ReadPlan {
     enum class Action : std::uint8_t { kFixed, kPaddedString, kVariableString, kBlob };
     Action action = Action::kFixed;
     std::uint8_t length_bytes = 0;
-    std::uint8_t null_mask = 0;       // 0: the column is not nullable
+    std::uint8_t null_mask = 0;  // 0: the column is not nullable
     std::uint32_t null_offset = 0;
     std::uint32_t row_null_bit = 0;
     std::uint32_t record_offset = 0;
     std::uint32_t record_length = 0;
-    std::uint32_t source = 0;  // offset in the fixed part, or number of the variable column
+    std::uint32_t source = 0;     // offset in the fixed part, or number of the variable column
     const char* space = nullptr;  // CHAR padding of space_width bytes
     std::uint32_t space_width = 1;
   };

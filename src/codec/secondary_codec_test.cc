@@ -122,7 +122,9 @@ TEST(SecondaryCodec, PrefixesAreRepeatedAndGiveNothingBack) {
   table.primary.parts = {{1, 3, false, 3}};
   table.secondary.parts = {{1}};
   const Entry entry = table.entry(table.record("abcd "));
-  EXPECT_EQ(entry.key, "\0\0\0\2" "ABCD \x80" "ABC \x80"s);
+  EXPECT_EQ(entry.key,
+            "\0\0\0\2"
+            "ABCD \200ABC \x80"s);
   EXPECT_EQ(entry.value, "\5abcd ");
   ColumnSet b(4);
   b.set(1);
@@ -211,10 +213,10 @@ TEST(SecondaryCodec, EntriesWithMoreBytesThanTheirPartsAreRejected) {
     std::string found;
     const SecondaryCodec codec = table.codec();
     EXPECT_TRUE(codec.read(entry.key, entry.value, plan, result.data()).is_ok());
-    EXPECT_TRUE(codec.read(entry.key + "x", entry.value, plan, result.data())
-                    .is(ErrorCode::kCorruption));
-    EXPECT_TRUE(codec.read(entry.key, entry.value + "x", plan, result.data())
-                    .is(ErrorCode::kCorruption));
+    EXPECT_TRUE(
+        codec.read(entry.key + "x", entry.value, plan, result.data()).is(ErrorCode::kCorruption));
+    EXPECT_TRUE(
+        codec.read(entry.key, entry.value + "x", plan, result.data()).is(ErrorCode::kCorruption));
     EXPECT_TRUE(codec.primary_key_of("\0\0\0\1"s + entry.key.substr(4), entry.value, found)
                     .is(ErrorCode::kCorruption));
   }

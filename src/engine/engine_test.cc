@@ -78,8 +78,8 @@ TEST_F(EngineTest, ATableOpensOnlyWithItsOwnDefinitionAndTheErrorNamesTheDiffere
                               kCountsIds);
   EXPECT_TRUE(fails_with(ErrorCode::kDefinitionMismatch, opened));
   EXPECT_NE(opened.status().message().find("PRIMARY"), std::string::npos);
-  EXPECT_TRUE(succeeds(engine->open_table("test/orders", make_definition(Keys::kId),
-                                          make_layout(), kCountsIds)));
+  EXPECT_TRUE(succeeds(
+      engine->open_table("test/orders", make_definition(Keys::kId), make_layout(), kCountsIds)));
 }
 
 TEST_F(EngineTest, RowsAndDefinitionsSurviveAStop) {
@@ -127,9 +127,8 @@ TEST_F(EngineTest, CountersGoOnAboveTheStoredRows) {
   const auto engine = start();
   must(engine->create_table(make_definition(Keys::kId), 0));
   {
-    const table::Table unopened(
-        engine->catalog().find("test/orders"), make_layout(),
-        std::make_shared<table::TableState>(engine->catalog(), 1));
+    const table::Table unopened(engine->catalog().find("test/orders"), make_layout(),
+                                std::make_shared<table::TableState>(engine->catalog(), 1));
     Row row = row_;
     row.id = 77;
     insert(*engine, unopened, row);
@@ -200,8 +199,8 @@ TEST_F(EngineTest, ADroppedTableCanBeCreatedAgainAndIsEmpty) {
   const auto table = open(*engine, Keys::kHidden);
   EXPECT_EQ(rows(*engine, *table), 0u);
   EXPECT_EQ(take(*table), 1u);
-  EXPECT_TRUE(fails_with(ErrorCode::kTableExists,
-                         engine->create_table(make_definition(Keys::kId), 0)));
+  EXPECT_TRUE(
+      fails_with(ErrorCode::kTableExists, engine->create_table(make_definition(Keys::kId), 0)));
 }
 
 TEST_F(EngineTest, PreparedTransactionsComeBackAfterAStop) {
@@ -266,8 +265,8 @@ catalog::TableDefinition without_by_city() {
 TEST_F(EngineTest, AnAddedIndexIsKnownToAllWhoOpenTheTableAndNewToOpenSnapshots) {
   const auto engine = start();
   must(engine->create_table(without_by_city(), 1));
-  const auto before = must(
-      engine->open_table("test/orders", without_by_city(), make_layout(), kCountsIds));
+  const auto before =
+      must(engine->open_table("test/orders", without_by_city(), make_layout(), kCountsIds));
   insert(*engine, *before, row_);
   const auto reader = engine->transactions().make_transaction(nullptr);
   reader->open_snapshot();
@@ -275,9 +274,9 @@ TEST_F(EngineTest, AnAddedIndexIsKnownToAllWhoOpenTheTableAndNewToOpenSnapshots)
   const table::test::NeverInterrupted never;
   const std::uint64_t rows = must(engine->build_indexes(altered, make_layout(), never));
   EXPECT_EQ(rows, 1u);
-  EXPECT_TRUE(fails_with(ErrorCode::kDefinitionMismatch,
-                         engine->open_table("test/orders", make_definition(Keys::kId),
-                                            make_layout(), kCountsIds)));
+  EXPECT_TRUE(fails_with(
+      ErrorCode::kDefinitionMismatch,
+      engine->open_table("test/orders", make_definition(Keys::kId), make_layout(), kCountsIds)));
   ASSERT_TRUE(succeeds(engine->publish_indexes(altered, rows)));
   const auto table = open(*engine);
   EXPECT_FALSE(reader->is_snapshot_older_than(table->state().exists_since));
@@ -297,8 +296,8 @@ TEST_F(EngineTest, AnAddedIndexIsKnownToAllWhoOpenTheTableAndNewToOpenSnapshots)
 TEST_F(EngineTest, AnIndexThatIsGivenUpIsReclaimedAndTheTableIsAsItWas) {
   const auto engine = start();
   must(engine->create_table(without_by_city(), 1));
-  const auto table = must(
-      engine->open_table("test/orders", without_by_city(), make_layout(), kCountsIds));
+  const auto table =
+      must(engine->open_table("test/orders", without_by_city(), make_layout(), kCountsIds));
   insert(*engine, *table, row_);
   engine->worker().start_reclaiming();
   const catalog::TablePointer altered = must(engine->reserve_indexes(make_definition(Keys::kId)));
@@ -307,8 +306,8 @@ TEST_F(EngineTest, AnIndexThatIsGivenUpIsReclaimedAndTheTableIsAsItWas) {
   engine->abandon_indexes(altered);
   basalt::test::await([&] { return engine->catalog().dropped_indexes().empty(); });
   EXPECT_EQ(engine->catalog().find("test/orders")->indexes.size(), table->index_count());
-  EXPECT_TRUE(succeeds(
-      engine->open_table("test/orders", without_by_city(), make_layout(), kCountsIds)));
+  EXPECT_TRUE(
+      succeeds(engine->open_table("test/orders", without_by_city(), make_layout(), kCountsIds)));
 }
 
 // ---- changes that are not decided
@@ -326,8 +325,8 @@ using States = std::vector<catalog::IndexState>;
 TEST_F(EngineTest, ATableWithUndecidedChangesIsNotDroppedEmptiedOrGivenAnIndex) {
   const auto engine = start();
   must(engine->create_table(without_by_city(), 1));
-  const auto table = must(
-      engine->open_table("test/orders", without_by_city(), make_layout(), kCountsIds));
+  const auto table =
+      must(engine->open_table("test/orders", without_by_city(), make_layout(), kCountsIds));
   int user = 0;
   const auto transaction = engine->transactions().make_transaction(&user);
   table::RowWriter writer(*table);
@@ -410,8 +409,8 @@ TEST_F(EngineTest, ADroppedIndexWaitsForARecoveredTransactionToo) {
 TEST_F(EngineTest, EveryStoredIndexHasAStateAndWhatNobodyKnowsIsFound) {
   const auto engine = start();
   must(engine->create_table(without_by_city(), 1));
-  const auto table = must(
-      engine->open_table("test/orders", without_by_city(), make_layout(), kCountsIds));
+  const auto table =
+      must(engine->open_table("test/orders", without_by_city(), make_layout(), kCountsIds));
   insert(*engine, *table, row_);
   const catalog::TablePointer altered = must(engine->reserve_indexes(make_definition(Keys::kId)));
   const table::test::NeverInterrupted never;

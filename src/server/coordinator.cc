@@ -15,6 +15,12 @@ std::string coordinator_log_path() {
   return path;
 }
 
+void warn_of_no_coordinator(const std::string& reason) {
+  log_message(LogLevel::kWarning, reason +
+                                      ": transactions cannot be prepared before the server is "
+                                      "restarted with this plugin");
+}
+
 }  // namespace
 
 // Nobody can be using the coordinator that is replaced: that takes a transaction in two engines
@@ -24,16 +30,14 @@ void ensure_transaction_coordinator() {
   const std::string path = coordinator_log_path();
   if (access(path.c_str(), F_OK) == 0) {
     // Left by a crash. Opening it decides transactions, which only a starting server can do.
-    log_message(LogLevel::kWarning, "'" + path + "' was left by a crash: transactions cannot be "
-                "prepared before the server is restarted with this plugin");
+    warn_of_no_coordinator("'" + path + "' was left by a crash");
     return;
   }
   ++total_ha_2pc;  // the number that the log's header names
   const bool failed = tc_log_mmap.open(opt_tc_log_file) != 0;
   --total_ha_2pc;
   if (failed) {
-    log_message(LogLevel::kWarning, "'" + path + "' cannot be made: transactions cannot be "
-                "prepared before the server is restarted with this plugin");
+    warn_of_no_coordinator("'" + path + "' cannot be made");
     return;
   }
   tc_log = &tc_log_mmap;

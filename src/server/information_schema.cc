@@ -64,14 +64,10 @@ int fill_settings(THD* thd, TABLE_LIST* tables, COND*) noexcept {
 
 std::string_view name_of(catalog::IndexState state) {
   switch (state) {
-    case catalog::IndexState::kUnknown:
-      return "unknown";
-    case catalog::IndexState::kBuilding:
-      return "building";
-    case catalog::IndexState::kInUse:
-      return "in use";
-    case catalog::IndexState::kDropped:
-      return "dropped";
+    case catalog::IndexState::kUnknown: return "unknown";
+    case catalog::IndexState::kBuilding: return "building";
+    case catalog::IndexState::kInUse: return "in use";
+    case catalog::IndexState::kDropped: return "dropped";
   }
   return "";
 }

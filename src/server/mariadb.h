@@ -1,6 +1,8 @@
 #pragma once
 
 // The only door to MariaDB's headers. To be included last: they define macros with common names.
+// They do not compile in every order, which is why this one is kept.
+// clang-format off
 #define MYSQL_SERVER 1
 #include <my_global.h>
 #include <my_config.h>
@@ -21,6 +23,7 @@
 #include <sql_plugin.h>
 #include <sql_table.h>
 #include <table.h>
+// clang-format on
 
 // The service headers turn these into calls through pointers that the plugin would have to
 // export for the server to fill in. The server exports the functions themselves: call them, and

@@ -16,7 +16,7 @@ struct Plugin {
   WaitReporter wait_reporter;
   // What the partition engine does by itself; null where there is none.
   int (*drop_partitioned_table)(handlerton*, const char*) = nullptr;
-  uint partition_slot = 0;  // its place among the server's engines
+  uint partition_slot = 0;                 // its place among the server's engines
   std::unique_ptr<engine::Engine> engine;  // last: stopped first
 };
 

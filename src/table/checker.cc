@@ -58,8 +58,8 @@ Status Checker::visit_rows(std::uint8_t* record, const Complete& complete, const
       table_.primary().plan(codec::ColumnSet(table_.layout().columns.size(), true));
   rows_ = 0;
   undecodable_rows_ = 0;
-  kv::Iterator iterator = database_.new_iterator(
-      table_.family(0), {snapshot_.get(), false}, table_.whole_range(0));
+  kv::Iterator iterator =
+      database_.new_iterator(table_.family(0), {snapshot_.get(), false}, table_.whole_range(0));
   for (iterator.seek_to_first(); iterator.is_valid(); iterator.next()) {
     BASALT_TRY(check_interruption());
     ++rows_;
@@ -85,14 +85,13 @@ Status Checker::digest_rows(std::uint8_t* record, const Complete& complete) {
 
 Status Checker::check_entries(std::size_t index_number, std::uint64_t& undecodable,
                               Digest& digest) {
-  kv::Iterator iterator =
-      database_.new_iterator(table_.family(index_number), {snapshot_.get(), false},
-                             table_.whole_range(index_number));
+  kv::Iterator iterator = database_.new_iterator(
+      table_.family(index_number), {snapshot_.get(), false}, table_.whole_range(index_number));
   for (iterator.seek_to_first(); iterator.is_valid(); iterator.next()) {
     BASALT_TRY(check_interruption());
     digest.add(iterator.key(), iterator.value(), buffer_);
-    const Status status = table_.secondary(index_number)
-                              .primary_key_of(iterator.key(), iterator.value(), key_);
+    const Status status =
+        table_.secondary(index_number).primary_key_of(iterator.key(), iterator.value(), key_);
     if (!status.is_ok()) ++undecodable;
   }
   return iterator.status();
@@ -107,8 +106,8 @@ Status Checker::report_index(std::size_t index_number, const Digest& found,
   const Visit compare = [&](std::string_view primary_key) {
     table_.secondary(index_number).make_entry(record, primary_key, key_, value_);
     bool exists = false;
-    BASALT_TRY(database_.get(table_.family(index_number), key_, {snapshot_.get(), true}, stored,
-                             exists));
+    BASALT_TRY(
+        database_.get(table_.family(index_number), key_, {snapshot_.get(), true}, stored, exists));
     if (!exists || stored.view() != value_) ++wrong;
     return Status::ok();
   };

@@ -96,8 +96,8 @@ TEST_P(CheckerTest, AnEntryOfTheWrongRowIsFoundThoughTheNumbersAgree) {
   other.back() = 99;
   remove(key);
   plant(other, value);
-  EXPECT_EQ(store_.check(), (Problems{name(test::kByCode) +
-                                      ": 1 rows have no entry or a wrong one"}));
+  EXPECT_EQ(store_.check(),
+            (Problems{name(test::kByCode) + ": 1 rows have no entry or a wrong one"}));
 }
 
 TEST_P(CheckerTest, AWrongValueIsFound) {
@@ -142,10 +142,10 @@ TEST_P(CheckerTest, AnInterruptedCheckIsAnErrorAndNotAVerdict) {
   const AlwaysInterrupted always;
   test::Record record;
   Checker checker(store_.database(), store_.table(), always);
-  EXPECT_TRUE(fails_with(ErrorCode::kInterrupted,
-                         checker.run(
-                             record.data(), [](std::uint8_t*) { return Status::ok(); },
-                             [](const std::string&) {})));
+  EXPECT_TRUE(fails_with(
+      ErrorCode::kInterrupted,
+      checker.run(
+          record.data(), [](std::uint8_t*) { return Status::ok(); }, [](const std::string&) {})));
 }
 
 }  // namespace

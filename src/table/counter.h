@@ -61,8 +61,8 @@ class Counter {
   const catalog::CounterKind kind_;
   std::mutex mutex_;
   std::atomic<std::uint64_t> next_{1};
-  std::uint64_t mark_ = 0;   // guarded by mutex_
-  std::uint64_t block_;      // guarded by mutex_; grows while the counter is in steady use
+  std::uint64_t mark_ = 0;  // guarded by mutex_
+  std::uint64_t block_;     // guarded by mutex_; grows while the counter is in steady use
 };
 
 }  // namespace basalt::table

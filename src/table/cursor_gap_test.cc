@@ -106,8 +106,8 @@ class CursorGapTest : public testing::Test {
     codec::make_successor(upper);
     cursor.confine(prefix(index_number, first), upper);
     bool found = false;
-    must(cursor.seek(SeekMode::kFirstAtOrAfter, prefix(index_number, first), record_.data(),
-                     found));
+    must(
+        cursor.seek(SeekMode::kFirstAtOrAfter, prefix(index_number, first), record_.data(), found));
     return rest(cursor, found);
   }
   // Returns when some transaction waits for a lock.
@@ -223,9 +223,7 @@ TEST_F(CursorGapTest, AFoundKeyLocksItsRowOnly) {
 class AllBut final : public EntryFilter {
  public:
   AllBut(const test::Record& record, int id) : record_(record), id_(id) {}
-  Verdict check() override {
-    return record_.id() == id_ ? Verdict::kReject : Verdict::kAccept;
-  }
+  Verdict check() override { return record_.id() == id_ ? Verdict::kReject : Verdict::kAccept; }
 
  private:
   const test::Record& record_;
@@ -542,8 +540,8 @@ TEST_F(CursorGapTest, ARangeReadTwiceIsTheSameWhileOthersInsert) {
         codec::make_successor(upper);
         cursor.confine(prefix(index, first), upper);
         bool found = false;
-        Status status = cursor.seek(SeekMode::kFirstAtOrAfter, prefix(index, first),
-                                    record.data(), found);
+        Status status =
+            cursor.seek(SeekMode::kFirstAtOrAfter, prefix(index, first), record.data(), found);
         for (; status.is_ok() && found; status = cursor.next(record.data(), found)) {
           ids.push_back(record.row().id);
         }

@@ -19,8 +19,8 @@ using test::Row;
 using Ids = std::vector<int>;
 
 Row row_of(int id) {
-  return {id,        "e" + std::to_string(id),        "city" + std::to_string(id / 3),
-          id,        static_cast<std::uint32_t>(id), "note" + std::to_string(id)};
+  return {id, "e" + std::to_string(id),       "city" + std::to_string(id / 3),
+          id, static_cast<std::uint32_t>(id), "note" + std::to_string(id)};
 }
 
 class CursorLockingTest : public testing::Test {
@@ -183,8 +183,8 @@ TEST_F(CursorLockingTest, ALockingReadLocksWhatItReadsInItsMode) {
   EXPECT_FALSE(is_locked(4));
   Cursor shared(store_.table());
   open(shared, b_, test::kPrimary, locking(lock::LockMode::kShared));
-  EXPECT_TRUE(succeeds(
-      shared.find_unique(prefix(test::kPrimary, row_of(3)), record_.data(), found_)));
+  EXPECT_TRUE(
+      succeeds(shared.find_unique(prefix(test::kPrimary, row_of(3)), record_.data(), found_)));
   a_.rollback();
   b_.rollback();
   EXPECT_FALSE(is_locked(3));
@@ -334,8 +334,8 @@ TEST_F(CursorLockingTest, AnEntryOfAnotherSnapshotThanItsRowIsNoDamage) {
     transaction.begin_statement(txn::IsolationLevel::kReadCommitted);
     Status status;
     while (status.is_ok() && found_) status = cursor.next(record_.data(), found_);
-    EXPECT_TRUE(fails_with(
-        is_damaged ? ErrorCode::kCorruption : ErrorCode::kInconsistentRead, status));
+    EXPECT_TRUE(
+        fails_with(is_damaged ? ErrorCode::kCorruption : ErrorCode::kInconsistentRead, status));
     transaction.end_statement();
   }
 }
@@ -353,8 +353,7 @@ TEST_F(CursorLockingTest, AScanFindsAUniqueValueThatMovedDuringTheWaitAtItsNewRo
       settings.locks_gaps = locks_gaps;
       open(cursor, b_, index, settings);
       std::thread committer([this] {
-        basalt::test::await(
-            [this] { return store_.transactions().locks().waiting_count() != 0; });
+        basalt::test::await([this] { return store_.transactions().locks().waiting_count() != 0; });
         a_.commit();
       });
       must(cursor.seek(SeekMode::kFirstAtOrAfter, prefix(index, moved), record_.data(), found_));
@@ -666,9 +665,9 @@ TEST_F(CursorLockingTest, AnEntryWithoutItsRowIsCorruptionThatNamesTheIndex) {
   }
   Cursor cursor(store_.table());
   open(cursor, a_, test::kByCode, locking());
-  EXPECT_TRUE(fails_with(ErrorCode::kCorruption,
-                         cursor.find_unique(prefix(test::kByCode, row_of(1)), record_.data(),
-                                            found_)));
+  EXPECT_TRUE(
+      fails_with(ErrorCode::kCorruption,
+                 cursor.find_unique(prefix(test::kByCode, row_of(1)), record_.data(), found_)));
 }
 
 TEST_F(CursorLockingTest, ACoveredReadDoesNotVisitTheRow) {

@@ -130,8 +130,7 @@ class CursorTest : public testing::TestWithParam<Keys> {
       if (position == 0) forward = true;
       if (position + 1 == sorted_.size()) forward = false;
       bool found = false;
-      must(forward ? cursor_.next(record_.data(), found)
-                   : cursor_.previous(record_.data(), found));
+      must(forward ? cursor_.next(record_.data(), found) : cursor_.previous(record_.data(), found));
       position = forward ? position + 1 : position - 1;
       expect_at(found, position);
     }
@@ -187,8 +186,8 @@ void SeekTest::seek_and_walk_everywhere(std::initializer_list<Reading> readings)
         expect_at(found, position);
         if (found) walk(position, 12);
         ASSERT_FALSE(HasFatalFailure())
-            << "reading " << static_cast<int>(reading) << ", index " << index << ", round "
-            << round << ", mode " << static_cast<int>(mode) << ", parts " << parts << ", for "
+            << "reading " << static_cast<int>(reading) << ", index " << index << ", round " << round
+            << ", mode " << static_cast<int>(mode) << ", parts " << parts << ", for "
             << testing::PrintToString(wanted);
       }
     }
@@ -254,13 +253,12 @@ TEST_P(CursorTest, NextWithPrefixEndsWhereThePrefixEnds) {
   for (const char* city : {"rome", "oslo", "", "ro"}) {
     const Row wanted{0, {}, city, {}, 0, {}};
     SortKey prefix = {test::sortable(std::string(city))};
-    std::size_t position =
-        expected_position(test::kByCity, SeekMode::kFirstWithPrefix, prefix);
+    std::size_t position = expected_position(test::kByCity, SeekMode::kFirstWithPrefix, prefix);
     const std::size_t last = expected_position(test::kByCity, SeekMode::kLastWithPrefix, prefix);
     bool found = false;
     must(cursor_.seek(SeekMode::kFirstWithPrefix,
-                      test::search_prefix(store_.table(), test::kByCity, wanted, 1),
-                      record_.data(), found));
+                      test::search_prefix(store_.table(), test::kByCity, wanted, 1), record_.data(),
+                      found));
     while (found) {
       expect_at(found, position++);
       must(cursor_.next_with_prefix(record_.data(), found));
@@ -416,8 +414,8 @@ TEST_P(CursorTest, BlobsOfOwnRowsStayWhileTheTransactionWrites) {
          must(cursor_.previous(record_.data(), found))) {
       const Row before = record_.row();
       for (int i = 0; i < 5; ++i, ++next_id) {
-        must(session_.insert({next_id, std::nullopt, "zz", 100,
-                              static_cast<std::uint32_t>(next_id), std::string(3000, 'x')}));
+        must(session_.insert({next_id, std::nullopt, "zz", 100, static_cast<std::uint32_t>(next_id),
+                              std::string(3000, 'x')}));
       }
       ASSERT_EQ(record_.row(), before) << "index " << index;
     }

@@ -76,10 +76,12 @@ class IndexBuilderTest : public testing::TestWithParam<Keys> {
     RowWriter writer(table);
     for (int i = 1; i <= count; ++i) {
       const std::string number = std::to_string(i);
-      const Row row{i, i % 3 != 0 ? std::optional("e" + number) : std::nullopt,
+      const Row row{i,
+                    i % 3 != 0 ? std::optional("e" + number) : std::nullopt,
                     "City" + std::to_string(i * 7919 % 1000),
                     i % 5 != 0 ? std::optional(i * 7919 % 100 - 50) : std::nullopt,
-                    static_cast<std::uint32_t>(i), std::string("n")};
+                    static_cast<std::uint32_t>(i),
+                    std::string("n")};
       must(writer.insert(*transaction, test::Record(row).data()));
     }
     must(transaction->commit(kv::Durability::kBuffered));
@@ -107,8 +109,9 @@ class IndexBuilderTest : public testing::TestWithParam<Keys> {
     const test::NeverInterrupted never;
     test::Record record;
     Checker checker(*database_, table, never);
-    return must(checker.run(record.data(), [](std::uint8_t*) { return Status::ok(); },
-                            [](const std::string& problem) { ADD_FAILURE() << problem; }));
+    return must(checker.run(
+        record.data(), [](std::uint8_t*) { return Status::ok(); },
+        [](const std::string& problem) { ADD_FAILURE() << problem; }));
   }
 
   kv::test::TestDirectory directory_;
@@ -138,8 +141,8 @@ TEST_P(IndexBuilderTest, ABuiltIndexHasTheEntriesThatItsRowsWouldHaveWritten) {
     twin.name = "test/twin" + std::to_string(count);
     const std::unique_ptr<Table> written = open(must(catalog_.create(std::move(twin))));
     insert(*written, count);
-    const kv::IndexFiles files = must(
-        database_->index_files(kv::kDefaultFamily, altered->index(test::kByCity).id));
+    const kv::IndexFiles files =
+        must(database_->index_files(kv::kDefaultFamily, altered->index(test::kByCity).id));
     EXPECT_EQ(files.properties.size() > 1, count > 1000) << "each thread writes files of its own";
     for (const std::size_t i : {test::kByCity, test::kByAmount}) {
       EXPECT_TRUE(entries(*altered, i) == entries(*written, i)) << count << ", " << i;

@@ -110,8 +110,7 @@ class OpenScanTest : public testing::TestWithParam<std::tuple<std::size_t, Way, 
 
 INSTANTIATE_TEST_SUITE_P(
     All, OpenScanTest,
-    testing::Combine(testing::Values(test::kPrimary, test::kByCity, test::kByCode,
-                                     test::kByAmount),
+    testing::Combine(testing::Values(test::kPrimary, test::kByCity, test::kByCode, test::kByAmount),
                      testing::Values(Way::kForward, Way::kBackward),
                      testing::Values(Own::kNothing, Own::kSomeRows, Own::kAllRows),
                      testing::Bool()));
@@ -187,12 +186,12 @@ TEST_P(OpenScanTest, ARowWhoseEntriesGetOtherValuesAheadOfTheScanIsMet) {
 // In unique indexes, where a row is found by its key.
 class OpenScanWithLookupTest : public OpenScanTest {};
 
-INSTANTIATE_TEST_SUITE_P(
-    All, OpenScanWithLookupTest,
-    testing::Combine(testing::Values(test::kPrimary, test::kByCode),
-                     testing::Values(Way::kForward, Way::kBackward),
-                     testing::Values(Own::kNothing, Own::kSomeRows, Own::kAllRows),
-                     testing::Bool()));
+INSTANTIATE_TEST_SUITE_P(All, OpenScanWithLookupTest,
+                         testing::Combine(testing::Values(test::kPrimary, test::kByCode),
+                                          testing::Values(Way::kForward, Way::kBackward),
+                                          testing::Values(Own::kNothing, Own::kSomeRows,
+                                                          Own::kAllRows),
+                                          testing::Bool()));
 
 TEST_P(OpenScanWithLookupTest, AMoveAfterALookupGoesOnBehindItAlsoIfChangesWereTakenBack) {
   open();

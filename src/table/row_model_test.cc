@@ -68,7 +68,9 @@ class ModelScan {
   const Kind& kind() const { return kind_; }
   std::string name() const {
     return "scan of index " + std::to_string(kind_.index) + (kind_.is_forward ? "" : " backward") +
-           (kind_.locks_gaps ? " with gap locks" : kind_.locks ? " with locks" : "") +
+           (kind_.locks_gaps ? " with gap locks"
+            : kind_.locks    ? " with locks"
+                             : "") +
            (kind_.reads_entries ? ", entries only," : "");
   }
   // Whether what its transaction puts matters to it: from its first move to park().
@@ -119,8 +121,7 @@ class ModelScan {
       if (key == parts || is_before(parts, key)) expected = &row;
     }
     is_under_way_ = true;
-    const SeekMode mode =
-        kind_.is_forward ? SeekMode::kFirstAtOrAfter : SeekMode::kLastAtOrBefore;
+    const SeekMode mode = kind_.is_forward ? SeekMode::kFirstAtOrAfter : SeekMode::kLastAtOrBefore;
     ASSERT_TRUE(succeeds(cursor_.seek(mode, prefix, record_.data(), found)));
     expect_at(expected, found);
   }
@@ -449,8 +450,7 @@ class RowModelTest : public testing::TestWithParam<Keys> {
       if (!savepoints.empty() && one_in(4)) {
         savepoints.resize(1 + pick(savepoints.size()));
         note("roll back to savepoint " + std::to_string(savepoints.size()));
-        ASSERT_TRUE(
-            succeeds(session_->transaction().rollback_to_savepoint(savepoints.size())));
+        ASSERT_TRUE(succeeds(session_->transaction().rollback_to_savepoint(savepoints.size())));
         rows_ = savepoints.back();
       }
     }

@@ -82,10 +82,10 @@ TEST_P(RowWriterTest, RowsAreTheSameOnlyByteForByte) {
   };
   EXPECT_TRUE(is_same(kAnn, kAnn));
   EXPECT_TRUE(is_same(kBob, kBob));
-  for (const Row& other : {Row{3, "ann", "Rome", 10, 100, "first"},
-                           Row{1, "Ann", "Rome", 10, 100, "first"},
-                           Row{1, "ann", "Rome", std::nullopt, 100, "first"},
-                           Row{1, "ann", "Rome", 10, 100, "First"}}) {
+  for (const Row& other :
+       {Row{3, "ann", "Rome", 10, 100, "first"}, Row{1, "Ann", "Rome", 10, 100, "first"},
+        Row{1, "ann", "Rome", std::nullopt, 100, "first"},
+        Row{1, "ann", "Rome", 10, 100, "First"}}) {
     EXPECT_FALSE(is_same(kAnn, other));
   }
 }
@@ -264,8 +264,7 @@ TEST_P(RowWriterTest, RowsOfAPrivateTableAreWrittenWithoutLocks) {
   must(a_.insert(kBob));
   EXPECT_FALSE(a_.transaction().lock_owner().holds_locks());
   for (const std::uint32_t taken : {100u, 200u}) {
-    EXPECT_TRUE(fails_with(ErrorCode::kDuplicateKey,
-                           a_.insert({5, "x", "Rome", 1, taken, "n"})))
+    EXPECT_TRUE(fails_with(ErrorCode::kDuplicateKey, a_.insert({5, "x", "Rome", 1, taken, "n"})))
         << "committed or own: " << taken;
   }
   EXPECT_FALSE(a_.transaction().lock_owner().holds_locks());
@@ -325,8 +324,7 @@ TEST(GuardedParts, APreparedTransactionHoldsItsGuardedValuesAfterARestart) {
   store.crash();
   {
     test::Session session(store);
-    EXPECT_TRUE(
-        fails_with(ErrorCode::kLockTimeout, session.insert({2, "b", "Oslo", 10, 2, {}})));
+    EXPECT_TRUE(fails_with(ErrorCode::kLockTimeout, session.insert({2, "b", "Oslo", 10, 2, {}})));
     must(session.insert({3, "c", "Oslo", 11, 3, {}}));
     session.commit();
   }
@@ -381,9 +379,8 @@ TEST_F(VacatedValuesTest, ADuplicateIsTheRowThatHasTheValueWhenTheWaitIsOver) {
     must(a_.update(before, moved));
     EXPECT_TRUE(fails_with(ErrorCode::kDuplicateKey, insert_during(row, [] {})));
     EXPECT_EQ(b_.writer().duplicate_primary_key(), primary_key_of(moved));
-    EXPECT_TRUE(store_.transactions().locks().holds(b_.transaction().lock_owner(),
-                                                    primary_key_of(moved),
-                                                    lock::LockMode::kExclusive));
+    EXPECT_TRUE(store_.transactions().locks().holds(
+        b_.transaction().lock_owner(), primary_key_of(moved), lock::LockMode::kExclusive));
     b_.rollback();
     before = moved;
   }

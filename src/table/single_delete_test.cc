@@ -91,9 +91,9 @@ TEST_P(SingleDeleteTest, AUniqueValueThatMovesFromRowToRowIsAlwaysOneEntry) {
 }
 
 TEST_P(SingleDeleteTest, AKeyThatComesAndGoesWithinTransactionsLeavesNothing) {
-  const std::vector<Step> all = {insert(kLower), remove(kLower),         insert(kUpper),
-                                 remove(kUpper), insert(kLower),         update(kLower, kUpper),
-                                 remove(kUpper), insert(kLower),         remove(kLower)};
+  const std::vector<Step> all = {insert(kLower), remove(kLower), insert(kUpper),
+                                 remove(kUpper), insert(kLower), update(kLower, kUpper),
+                                 remove(kUpper), insert(kLower), remove(kLower)};
   const auto batch = [&](std::size_t from, std::size_t to) -> Step {
     return [&all, from, to] {
       for (std::size_t i = from; i < to; ++i) BASALT_TRY(all[i]());
@@ -119,8 +119,8 @@ TEST_P(SingleDeleteTest, AKeyThatComesAndGoesWithinTransactionsLeavesNothing) {
 TEST_P(SingleDeleteTest, SnapshotsBetweenTheStepsSeeTheirVersionAndLeaveNoGhosts) {
   for (unsigned flushes = 0; flushes < 16; ++flushes) {
     std::vector<std::unique_ptr<kv::Snapshot>> snapshots;
-    for (const Step& step : {insert(kLower), update(kLower, kUpper), remove(kUpper),
-                             insert(kLower), remove(kLower)}) {
+    for (const Step& step :
+         {insert(kLower), update(kLower, kUpper), remove(kUpper), insert(kLower), remove(kLower)}) {
       run({step}, flushes >> snapshots.size());
       snapshots.push_back(store_.database().take_snapshot());
     }

@@ -60,7 +60,6 @@ class BinlogPositions {
 std::string binlog_position_key(std::uint32_t slot);
 std::string pack_binlog_position(std::uint64_t number, const BinlogPosition& position);
 // False if `bytes` is no such value.
-bool parse_binlog_position(std::string_view bytes, std::uint64_t& number,
-                           BinlogPosition& position);
+bool parse_binlog_position(std::string_view bytes, std::uint64_t& number, BinlogPosition& position);
 
 }  // namespace basalt::txn

@@ -13,9 +13,7 @@ namespace {
 class ChangeTrackerTest : public testing::Test {
  protected:
   void change() { tracker_->note_change(ChangeTracker::bucket_of("k")); }
-  void end(std::uint64_t sequence) {
-    tracker_->note_end(ChangeTracker::bucket_of("k"), sequence);
-  }
+  void end(std::uint64_t sequence) { tracker_->note_end(ChangeTracker::bucket_of("k"), sequence); }
   bool is_unchanged_since(std::uint64_t sequence) const {
     return tracker_->is_unchanged_since("k", sequence);
   }
@@ -72,8 +70,7 @@ TEST_F(ChangeTrackerTest, TransactionsReportWhatTheyChangeUntilTheyEnd) {
     writer->note_row_change("k");
     test::put(*writer, "k", "v");
     EXPECT_FALSE(reader->is_unchanged_since("k", before));
-    basalt::test::must(is_commit ? writer->commit(kv::Durability::kBuffered)
-                                 : writer->rollback());
+    basalt::test::must(is_commit ? writer->commit(kv::Durability::kBuffered) : writer->rollback());
     EXPECT_TRUE(reader->is_unchanged_since("k", reader->newest_sequence()));
     EXPECT_EQ(reader->is_unchanged_since("k", before), !is_commit);
   }

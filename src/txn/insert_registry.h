@@ -16,7 +16,7 @@
 namespace basalt_rocksdb {
 class Transaction;
 class WriteBatchWithIndex;
-}
+}  // namespace basalt_rocksdb
 
 // Who is inserting what: for transactions that lock ranges of keys.
 //

@@ -67,8 +67,7 @@ class Store {
 inline std::string read(Transaction& transaction, std::string_view key) {
   kv::PinnedValue value;
   bool found = false;
-  basalt::test::must(
-      transaction.get(kFamily, key, transaction.consistent_view(), value, found));
+  basalt::test::must(transaction.get(kFamily, key, transaction.consistent_view(), value, found));
   return found ? std::string(value.view()) : "(none)";
 }
 
@@ -100,8 +99,7 @@ using Map = std::map<std::string, std::string>;
 // Everything a transaction sees, by iterating in one direction.
 inline Map scan(Transaction& transaction, bool forward = true) {
   Map map;
-  kv::Iterator iterator =
-      transaction.new_iterator(kFamily, transaction.consistent_view(), {});
+  kv::Iterator iterator = transaction.new_iterator(kFamily, transaction.consistent_view(), {});
   if (forward) {
     for (iterator.seek_to_first(); iterator.is_valid(); iterator.next()) {
       map.emplace(iterator.key(), iterator.value());

@@ -39,8 +39,7 @@ class PreparedTest : public testing::Test {
   bool decide(bool is_commit, const std::string& name) {
     bool found = false;
     TransactionManager& manager = store_.transactions();
-    must(is_commit ? manager.commit_prepared(name, found)
-                   : manager.rollback_prepared(name, found));
+    must(is_commit ? manager.commit_prepared(name, found) : manager.rollback_prepared(name, found));
     return found;
   }
 

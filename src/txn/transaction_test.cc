@@ -178,8 +178,7 @@ TEST_F(TransactionTest, ChangesAreFoundHoweverManyThereAreWhenSomebodyFirstAsks)
         } else {
           std::string key;
           std::string value;
-          EXPECT_TRUE(
-              b_->find_pending_insert(test::kFamily, "idx1", "idx1z", key, value));
+          EXPECT_TRUE(b_->find_pending_insert(test::kFamily, "idx1", "idx1z", key, value));
           EXPECT_EQ(key, expected.begin()->first);
         }
       }
@@ -308,8 +307,7 @@ TEST_F(TransactionTest, EveryEndOfATransactionReleasesItsLocks) {
 TEST_F(TransactionTest, AConflictingLockIsRefusedAndTheTransactionGoesOn) {
   put(*a_, "k", "a");
   put(*b_, "other", "b");
-  EXPECT_TRUE(fails_with(ErrorCode::kLockTimeout,
-                         b_->lock("k", lock::LockMode::kShared, kNoWait)));
+  EXPECT_TRUE(fails_with(ErrorCode::kLockTimeout, b_->lock("k", lock::LockMode::kShared, kNoWait)));
   commit(*b_);
   commit(*a_);
   EXPECT_EQ(read(*b_, "k"), "a");

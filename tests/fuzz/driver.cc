@@ -40,8 +40,8 @@ std::string random_input(std::mt19937& random) {
   const std::size_t size = random() % (random() % 8 == 0 ? 2000 : 100);
   while (input.size() < size) {
     const std::uint32_t choice = random();
-    const auto byte = static_cast<char>(choice % 2 == 0 ? kTelling[choice / 2 % sizeof kTelling]
-                                                        : choice >> 24);
+    const auto byte =
+        static_cast<char>(choice % 2 == 0 ? kTelling[choice / 2 % sizeof kTelling] : choice >> 24);
     input.append(choice >> 8 & 15 ? 1 : random() % 200, byte);
   }
   return input;

@@ -191,8 +191,7 @@ TEST(RandomTables, CommonPartsIsWhereTheOrderDiffersFirst) {
     if (column.kind == ColumnKind::kBlob || is_null_in(column, a)) continue;
     b.bytes[column.record_offset + column.length_bytes] ^= 0x15;
     std::size_t expected = 0;
-    while (expected < extended.size() &&
-           random.table().compare_part(a, b, extended[expected]) == 0)
+    while (expected < extended.size() && random.table().compare_part(a, b, extended[expected]) == 0)
       ++expected;
     const Stored stored_a = store(codecs, a, 1);
     const Stored stored_b = store(codecs, b, 2);

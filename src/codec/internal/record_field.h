@@ -44,8 +44,7 @@ inline std::uint64_t largest_length(std::uint8_t length_bytes) {
   return (std::uint64_t{1} << (8 * length_bytes)) - 1;
 }
 
-inline bool is_null(const std::uint8_t* record, std::uint32_t null_offset,
-                    std::uint8_t null_mask) {
+inline bool is_null(const std::uint8_t* record, std::uint32_t null_offset, std::uint8_t null_mask) {
   return (record[null_offset] & null_mask) != 0;
 }
 inline void set_null(std::uint8_t* record, std::uint32_t null_offset, std::uint8_t null_mask,

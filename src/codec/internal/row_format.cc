@@ -79,8 +79,7 @@ Fault parse_header(std::string_view row, std::size_t& size, std::uint32_t& versi
     return kBadHeader;
   size = (head & kLongSchemaVersion) != 0 ? 5 : 2;
   if (row.size() < size) return kUnfinished;
-  version = size == 5 ? load_le<std::uint32_t>(row.data() + 1)
-                      : static_cast<std::uint8_t>(row[1]);
+  version = size == 5 ? load_le<std::uint32_t>(row.data() + 1) : static_cast<std::uint8_t>(row[1]);
   return nullptr;
 }
 
@@ -236,8 +235,7 @@ Fault RowFormat::open(std::string_view row, View& view) const {
   return nullptr;
 }
 
-Fault RowFormat::read_column(const ReadPlan::RowStep& step, const View& view,
-                             std::uint8_t* field) {
+Fault RowFormat::read_column(const ReadPlan::RowStep& step, const View& view, std::uint8_t* field) {
   if (step.action == Action::kFixed) {
     copy_bytes(field, view.fixed + step.source, step.record_length);
     return nullptr;

@@ -45,12 +45,14 @@ struct EveryKind {
 TEST(RowFormat, StoredFormatIsFrozen) {
   EveryKind all;
   Record record = all.filled();
-  EXPECT_EQ(make(all.format, record), "\x01\x01\x00\1\2\3\4\5\6\2\6\x08" "abcde \xFE\xFF"s);
+  EXPECT_EQ(make(all.format, record), "\x01\x01\x00\1\2\3\4\5\6\2\6\10abcde \xFE\xFF"s);
   EXPECT_EQ(make(all.format, record, 255).substr(0, 3), "\x01\xFF\0"s);
   EXPECT_EQ(make(all.format, record, 256).substr(0, 6), "\x41\0\1\0\0\0"s);
   all.table.set_null(record, all.nullable_number);
   all.table.set_null(record, all.variable);
-  EXPECT_EQ(make(all.format, record), "\x01\x01\x05\1\2\3\4\0\0\2\2\4" "ab\xFE\xFF"s);
+  EXPECT_EQ(make(all.format, record),
+            "\x01\x01\x05\1\2\3\4\0\0\2\2\4"
+            "ab\xFE\xFF"s);
 }
 
 // Pins the stored format, as above.
@@ -68,8 +70,7 @@ TEST(RowFormat, EndsAreAsWideAsTheTotalNeeds) {
   EXPECT_EQ(row_of(254), "\x01\x01\xFE\xFF" + std::string(254, 'b') + "v");
   EXPECT_EQ(row_of(255), "\x11\x01\xFF\0\0\1"s + std::string(255, 'b') + "v");
   EXPECT_EQ(row_of(65534), "\x11\x01\xFE\xFF\xFF\xFF" + std::string(65534, 'b') + "v");
-  EXPECT_EQ(row_of(65535),
-            "\x21\x01\xFF\xFF\0\0\0\0\1\0"s + std::string(65535, 'b') + "v");
+  EXPECT_EQ(row_of(65535), "\x21\x01\xFF\xFF\0\0\0\0\1\0"s + std::string(65535, 'b') + "v");
 }
 
 // Pins the stored format, as above.

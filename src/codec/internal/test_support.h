@@ -50,8 +50,7 @@ class FakeCollation final : public Collation {
     return at;
   }
 
-  void append_weights(std::string_view value, std::size_t level,
-                      std::string& out) const override {
+  void append_weights(std::string_view value, std::size_t level, std::string& out) const override {
     std::size_t tildes = 0;
     for (std::size_t at = 0; at < value.size(); at += character_size(value, at)) {
       const auto byte = static_cast<std::uint8_t>(value[at]);
@@ -95,10 +94,10 @@ class FakeCollation final : public Collation {
 // Collations by number, of every width, padding and number of levels.
 constexpr std::size_t kCollations = 16;
 inline const Collation& collation(std::size_t number) {
-  static const FakeCollation all[] = {
-      FakeCollation(1, true, true), FakeCollation(1, false, true), FakeCollation(1, true),
-      FakeCollation(1, false),      FakeCollation(2, true),        FakeCollation(2, false),
-      FakeCollation(3, true),       FakeCollation(3, false)};
+  static const FakeCollation all[] = {FakeCollation(1, true, true), FakeCollation(1, false, true),
+                                      FakeCollation(1, true),       FakeCollation(1, false),
+                                      FakeCollation(2, true),       FakeCollation(2, false),
+                                      FakeCollation(3, true),       FakeCollation(3, false)};
   using CharSpaces = Collation::CharSpaces;
   static const FakeCollation later[] = {FakeCollation(2, true, CharSpaces::kPadding, 3),
                                         FakeCollation(2, false, CharSpaces::kCounted, 3),
@@ -135,8 +134,7 @@ inline int compare_numbers(auto a, auto b) { return a < b ? -1 : b < a ? 1 : 0; 
 // As if the shorter were continued with `space` for ever.
 inline int compare_padded(const Units& a, const Units& b, std::uint32_t space) {
   for (std::size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
-    const int order =
-        compare_numbers(i < a.size() ? a[i] : space, i < b.size() ? b[i] : space);
+    const int order = compare_numbers(i < a.size() ? a[i] : space, i < b.size() ? b[i] : space);
     if (order != 0) return order;
   }
   return 0;
@@ -338,10 +336,9 @@ class TestTable {
       case ColumnKind::kDouble:
         return compare_numbers(load_le<double>(from_a), load_le<double>(from_b));
       case ColumnKind::kOrderedBytes:
-        return sign_of(std::memcmp(from_a, from_b,
-                                   part.prefix_length == 0
-                                       ? size
-                                       : std::min<std::size_t>(part.prefix_length, size)));
+        return sign_of(std::memcmp(
+            from_a, from_b,
+            part.prefix_length == 0 ? size : std::min<std::size_t>(part.prefix_length, size)));
       case ColumnKind::kFixedString:
       case ColumnKind::kVariableString:
       case ColumnKind::kBlob: break;
@@ -451,9 +448,7 @@ class RandomTable {
         table_.add(ColumnKind::kFixedString, static_cast<std::uint32_t>(1 + pick(200)), nullable,
                    order);
         break;
-      case 6:
-        table_.add_varchar(static_cast<std::uint32_t>(1 + pick(400)), nullable, order);
-        break;
+      case 6: table_.add_varchar(static_cast<std::uint32_t>(1 + pick(400)), nullable, order); break;
       default: table_.add_blob(static_cast<std::uint8_t>(1 + pick(4)), nullable, order);
     }
   }
@@ -500,20 +495,19 @@ class RandomTable {
   void set_random(Record& record, std::size_t i) {
     const ColumnLayout& column = table_.column(i);
     if (column.nullable && pick(4) == 0) return table_.set_null(record, i);
-    static constexpr std::uint64_t kIntegers[] = {0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000,
-                                                  ~std::uint64_t{0}, std::uint64_t{1} << 63,
-                                                  ~(std::uint64_t{1} << 63)};
+    static constexpr std::uint64_t kIntegers[] = {0,      1,      0x7F,  0x80,       0xFF,
+                                                  0x7FFF, 0x8000, ~0ULL, 1ULL << 63, ~(1ULL << 63)};
     static constexpr double kDoubles[] = {0.0, -0.0, 1.5, -1.5, 1e300, -1e300, 5e-324};
     static constexpr float kFloats[] = {0.0F, -0.0F, 1.5F, -1.5F, 3e38F, -3e38F, 1e-45F};
     switch (column.kind) {
       case ColumnKind::kSignedInteger:
-      case ColumnKind::kUnsignedInteger:
-        return table_.set_integer(record, i, kIntegers[pick(10)]);
+      case ColumnKind::kUnsignedInteger: return table_.set_integer(record, i, kIntegers[pick(10)]);
       case ColumnKind::kFloat: return table_.set_float(record, i, kFloats[pick(7)]);
       case ColumnKind::kDouble: return table_.set_double(record, i, kDoubles[pick(7)]);
       case ColumnKind::kOrderedBytes:
-        return table_.set_bytes(record, i, std::string(column.record_length, '\0').replace(
-                                               pick(column.record_length), 1, 1, '\xFF'));
+        return table_.set_bytes(record, i,
+                                std::string(column.record_length, '\0')
+                                    .replace(pick(column.record_length), 1, 1, '\xFF'));
       case ColumnKind::kFixedString: {
         // The server strips nothing: a record's CHAR is what was stored, padded.
         return table_.set_string(record, i, random_string(column.record_length));

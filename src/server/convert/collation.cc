@@ -62,9 +62,8 @@ void append_transformed(const CHARSET_INFO* charset, std::string_view value, uns
   // strnxfrmlen() takes the length for characters of mbmaxlen bytes; they may all have mbminlen.
   const std::size_t characters = value.size() / charset->mbminlen + 1;
   out.resize(before + charset->strnxfrmlen(characters * charset->mbmaxlen));
-  const std::size_t size =
-      charset->strnxfrm(out.data() + before, out.size() - before, kManyWeights, value.data(),
-                        value.size(), flags);
+  const std::size_t size = charset->strnxfrm(out.data() + before, out.size() - before, kManyWeights,
+                                             value.data(), value.size(), flags);
   out.resize(before + size);
 }
 
@@ -145,8 +144,8 @@ codec::Collation::Traits traits_of(const CHARSET_INFO* charset, Source source) {
   traits.id = static_cast<std::uint16_t>(charset->number);
   traits.weight_width = weight_width(charset);
   traits.space_weight = space_weight(charset, source, 0);
-  traits.pads_with_space = charset != &my_charset_bin && !is_nopad(charset) &&
-                           source != Source::kPasses;
+  traits.pads_with_space =
+      charset != &my_charset_bin && !is_nopad(charset) && source != Source::kPasses;
   traits.bytes_are_weights = source == Source::kBytes;
   traits.space = space_of(charset);
   traits.character_bytes_max = static_cast<std::uint8_t>(charset->mbmaxlen);
@@ -173,8 +172,7 @@ class ServerCollation final : public codec::Collation {
     return std::min(bytes, value.size());
   }
 
-  void append_weights(std::string_view value, std::size_t level,
-                      std::string& out) const override {
+  void append_weights(std::string_view value, std::size_t level, std::string& out) const override {
     append_weights_of(charset_, source_, value, level, out);
   }
 

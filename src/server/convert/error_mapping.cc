@@ -6,12 +6,9 @@ namespace basalt::server {
 
 int to_handler_error(const Status& status, THD* thd) noexcept {
   switch (status.code()) {  // no default: a new code must fail to compile here
-    case ErrorCode::kOk:
-      return 0;
-    case ErrorCode::kNotFound:
-      return HA_ERR_KEY_NOT_FOUND;
-    case ErrorCode::kDuplicateKey:
-      return HA_ERR_FOUND_DUPP_KEY;
+    case ErrorCode::kOk: return 0;
+    case ErrorCode::kNotFound: return HA_ERR_KEY_NOT_FOUND;
+    case ErrorCode::kDuplicateKey: return HA_ERR_FOUND_DUPP_KEY;
     case ErrorCode::kLockTimeout:
       if (thd != nullptr) thd->mark_transaction_to_rollback(rollback_on_timeout());
       return HA_ERR_LOCK_WAIT_TIMEOUT;
@@ -23,32 +20,19 @@ int to_handler_error(const Status& status, THD* thd) noexcept {
       // a replica may take it for a row that is missing. The client is told ER_CHECKREAD.
       if (thd != nullptr) thd->mark_transaction_to_rollback(true);
       return HA_ERR_LOCK_DEADLOCK;
-    case ErrorCode::kInterrupted:
-      return HA_ERR_ABORTED_BY_USER;
-    case ErrorCode::kTooLarge:
-      return HA_ERR_LOCK_TABLE_FULL;
-    case ErrorCode::kTableExists:
-      return HA_ERR_TABLE_EXIST;
-    case ErrorCode::kTableNotFound:
-      return HA_ERR_NO_SUCH_TABLE;
-    case ErrorCode::kDefinitionMismatch:
-      return HA_ERR_TABLE_DEF_CHANGED;
-    case ErrorCode::kAutoIncrementExhausted:
-      return HA_ERR_AUTOINC_READ_FAILED;
-    case ErrorCode::kUnsupported:
-      return kErrorUnsupported;
-    case ErrorCode::kInvalidArgument:
-      return kErrorInvalidArgument;
-    case ErrorCode::kReadOnly:
-      return HA_ERR_TABLE_READONLY;
-    case ErrorCode::kNoSpace:
-      return HA_ERR_RECORD_FILE_FULL;
-    case ErrorCode::kIoError:
-      return kErrorIo;
-    case ErrorCode::kCorruption:
-      return HA_ERR_CRASHED;
-    case ErrorCode::kInconsistentRead:
-      return kErrorInconsistentRead;
+    case ErrorCode::kInterrupted: return HA_ERR_ABORTED_BY_USER;
+    case ErrorCode::kTooLarge: return HA_ERR_LOCK_TABLE_FULL;
+    case ErrorCode::kTableExists: return HA_ERR_TABLE_EXIST;
+    case ErrorCode::kTableNotFound: return HA_ERR_NO_SUCH_TABLE;
+    case ErrorCode::kDefinitionMismatch: return HA_ERR_TABLE_DEF_CHANGED;
+    case ErrorCode::kAutoIncrementExhausted: return HA_ERR_AUTOINC_READ_FAILED;
+    case ErrorCode::kUnsupported: return kErrorUnsupported;
+    case ErrorCode::kInvalidArgument: return kErrorInvalidArgument;
+    case ErrorCode::kReadOnly: return HA_ERR_TABLE_READONLY;
+    case ErrorCode::kNoSpace: return HA_ERR_RECORD_FILE_FULL;
+    case ErrorCode::kIoError: return kErrorIo;
+    case ErrorCode::kCorruption: return HA_ERR_CRASHED;
+    case ErrorCode::kInconsistentRead: return kErrorInconsistentRead;
   }
   return HA_ERR_INTERNAL_ERROR;
 }

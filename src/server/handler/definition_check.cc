@@ -123,8 +123,8 @@ std::string_view option_in(std::string_view comment, std::string_view name) {
 void add_comment_options(std::string_view comment, const std::string& of, Texts& clauses) {
   const auto add = [&clauses, &of](std::string_view option, const char* instead) {
     if (option.empty()) return;
-    clauses.push_back(std::string(option) + " in the COMMENT of " + of + " has no effect: " +
-                      instead);
+    clauses.push_back(std::string(option) + " in the COMMENT of " + of +
+                      " has no effect: " + instead);
   };
   add(option_in(comment, "cfname="), "there are no column families");
   if (comment.starts_with("rev:")) {
@@ -143,20 +143,14 @@ void add_comment_options(const partition_element& part, Texts& clauses) {
 
 const char* name_of(enum row_type format) {
   switch (format) {
-    case ROW_TYPE_FIXED:
-      return "FIXED";
-    case ROW_TYPE_COMPRESSED:
-      return "COMPRESSED";
-    case ROW_TYPE_REDUNDANT:
-      return "REDUNDANT";
-    case ROW_TYPE_COMPACT:
-      return "COMPACT";
-    case ROW_TYPE_PAGE:
-      return "PAGE";
+    case ROW_TYPE_FIXED: return "FIXED";
+    case ROW_TYPE_COMPRESSED: return "COMPRESSED";
+    case ROW_TYPE_REDUNDANT: return "REDUNDANT";
+    case ROW_TYPE_COMPACT: return "COMPACT";
+    case ROW_TYPE_PAGE: return "PAGE";
     case ROW_TYPE_NOT_USED:
     case ROW_TYPE_DEFAULT:
-    case ROW_TYPE_DYNAMIC:
-      break;
+    case ROW_TYPE_DYNAMIC: break;
   }
   return "";
 }
@@ -203,8 +197,7 @@ Texts clauses_without_effect(const TABLE& table) {
   const std::string format = name_of(share.row_type);
   if (!format.empty()) clauses.push_back("ROW_FORMAT=" + format + " has no effect");
   if (share.key_block_size != 0) {
-    clauses.push_back("KEY_BLOCK_SIZE=" + std::to_string(share.key_block_size) +
-                      " has no effect");
+    clauses.push_back("KEY_BLOCK_SIZE=" + std::to_string(share.key_block_size) + " has no effect");
   }
   add_statistics_options(share, clauses);
   add_comment_options({share.comment.str, share.comment.length}, "the table", clauses);
@@ -295,10 +288,10 @@ class Definition {
     if (info_.alter_info == nullptr) return 0;
     for (const Key& key : info_.alter_info->key_list) {
       if (key.type != Key::FOREIGN_KEY || key.old) continue;
-      return refuse(ER_NOT_SUPPORTED_YET, "ROCKSDB has no foreign keys yet: " +
-                                              describe(static_cast<const Foreign_key&>(key)) +
-                                              " of " + name() +
-                                              "; leave it out, or make the table in InnoDB");
+      return refuse(
+          ER_NOT_SUPPORTED_YET,
+          "ROCKSDB has no foreign keys yet: " + describe(static_cast<const Foreign_key&>(key)) +
+              " of " + name() + "; leave it out, or make the table in InnoDB");
     }
     return 0;
   }

@@ -257,8 +257,8 @@ class ha_rocksdb final : public handler {
   std::string_view read_position(const uchar* position, std::string& primary_key) const;
 
   TableShare* share_ = nullptr;
-  std::shared_ptr<table::Table> table_;  // what cursor_ and writer_ are bound to
-  Session* session_ = nullptr;  // of the connection that locked the table
+  std::shared_ptr<table::Table> table_;                // what cursor_ and writer_ are bound to
+  Session* session_ = nullptr;                         // of the connection that locked the table
   std::unique_ptr<txn::Transaction> own_transaction_;  // of a sequence
   std::unique_ptr<table::Cursor> cursor_;
   std::unique_ptr<table::RowWriter> writer_;

@@ -25,8 +25,8 @@ int ha_rocksdb::analyze(THD* thd, HA_CHECK_OPT*) noexcept {
       return is_primary ? opened().primary().common_parts(left, right)
                         : opened().secondary(i).common_parts(left, right);
     };
-    const std::size_t parts = is_primary ? opened().primary().part_count()
-                                         : opened().secondary(i).extended_part_count();
+    const std::size_t parts =
+        is_primary ? opened().primary().part_count() : opened().secondary(i).extended_part_count();
     Result<std::uint64_t> entries = share_->statistics->analyze(
         i, parts, common_parts, [&session] { return session.is_raised(); });
     if (!entries.is_ok()) return admin_result(entries.status(), thd, "ANALYZE");
@@ -57,9 +57,8 @@ int ha_rocksdb::check(THD* thd, HA_CHECK_OPT*) noexcept {
 int ha_rocksdb::optimize(THD* thd, HA_CHECK_OPT* options) noexcept {
   const Session& session = Session::of(thd);
   for (std::size_t i = 0; i < opened().index_count(); ++i) {
-    const Status status =
-        the_engine().database().compact(opened().family(i), opened().whole_range(i),
-                                        [&session] { return session.is_raised(); });
+    const Status status = the_engine().database().compact(
+        opened().family(i), opened().whole_range(i), [&session] { return session.is_raised(); });
     if (!status.is_ok()) return admin_result(status, thd, "OPTIMIZE");
   }
   return analyze(thd, options);

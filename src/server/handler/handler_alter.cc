@@ -58,9 +58,8 @@ enum_alter_inplace_result ha_rocksdb::check_if_supported_inplace_alter(
   if ((info->handler_flags & ALTER_ADD_FOREIGN_KEY) != 0) {
     info->unsupported_reason = "ROCKSDB has no foreign keys yet";
   }
-  const bool adds_indexes =
-      (info->handler_flags & ALTER_ADD_NON_UNIQUE_NON_PRIM_INDEX) != 0 &&
-      (info->handler_flags & ~kInPlace) == 0;
+  const bool adds_indexes = (info->handler_flags & ALTER_ADD_NON_UNIQUE_NON_PRIM_INDEX) != 0 &&
+                            (info->handler_flags & ~kInPlace) == 0;
   if (!adds_indexes || table->part_info != nullptr || altered->part_info != nullptr ||
       is_sequence() || table_share->tmp_table != NO_TMP_TABLE || table->s->long_unique_table ||
       table->s->period.unique_keys != 0) {
@@ -96,8 +95,7 @@ bool ha_rocksdb::prepare_inplace_alter_table(TABLE* altered, Alter_inplace_info*
 }
 
 bool ha_rocksdb::inplace_alter_table(TABLE*, Alter_inplace_info* info) noexcept {
-  Status status =
-      addition_of(*info)->build(ha_thd(), opened().layout(), Session::of(ha_thd()));
+  Status status = addition_of(*info)->build(ha_thd(), opened().layout(), Session::of(ha_thd()));
   warn_if_undecided(ha_thd(), status);
   return fail_statement(std::move(status));
 }

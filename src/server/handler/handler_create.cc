@@ -31,8 +31,8 @@ int ha_rocksdb::rename_table(const char* from, const char* to) noexcept {
 int ha_rocksdb::truncate() noexcept {
   const auto undecided = table_share->tmp_table == NO_TMP_TABLE ? engine::Engine::Undecided::kRefuse
                                                                 : engine::Engine::Undecided::kLeave;
-  Status status = the_engine().truncate_table(share_->translation.definition.name, ha_thd(),
-                                              undecided);
+  Status status =
+      the_engine().truncate_table(share_->translation.definition.name, ha_thd(), undecided);
   warn_if_undecided(ha_thd(), status);
   if (!status.is_ok()) return report(std::move(status));
   lock_shared_ha_data();

@@ -15,15 +15,12 @@ bool reads_for_writing(THD* thd) {
     case SQLCOM_SELECT:
     case SQLCOM_LOCK_TABLES:
     case SQLCOM_HA_OPEN:
-    case SQLCOM_HA_READ:
-      return false;
+    case SQLCOM_HA_READ: return false;
     case SQLCOM_INSERT_SELECT:
     case SQLCOM_REPLACE_SELECT:
     case SQLCOM_UPDATE:
-    case SQLCOM_CREATE_TABLE:
-      return thd_tx_isolation(thd) >= ISO_REPEATABLE_READ;
-    default:
-      return true;
+    case SQLCOM_CREATE_TABLE: return thd_tx_isolation(thd) >= ISO_REPEATABLE_READ;
+    default: return true;
   }
 }
 
@@ -37,10 +34,8 @@ bool is_administrative(THD* thd) {
     case SQLCOM_ANALYZE:
     case SQLCOM_CHECK:
     case SQLCOM_CHECKSUM:
-    case SQLCOM_CREATE_SEQUENCE:
-      return true;
-    default:
-      return false;
+    case SQLCOM_CREATE_SEQUENCE: return true;
+    default: return false;
   }
 }
 
@@ -57,10 +52,8 @@ bool replaces_table(THD* thd, const TABLE& table) {
     case SQLCOM_TRUNCATE:
     case SQLCOM_OPTIMIZE:
     case SQLCOM_REPAIR:
-    case SQLCOM_CHECK:
-      return true;
-    default:
-      return false;
+    case SQLCOM_CHECK: return true;
+    default: return false;
   }
 }
 
@@ -92,8 +85,7 @@ bool needs_whole_rows(THD* thd, const TABLE& table) {
 
 }  // namespace
 
-THR_LOCK_DATA** ha_rocksdb::store_lock(THD* thd, THR_LOCK_DATA** to,
-                                       thr_lock_type type) noexcept {
+THR_LOCK_DATA** ha_rocksdb::store_lock(THD* thd, THR_LOCK_DATA** to, thr_lock_type type) noexcept {
   if (type == TL_IGNORE) return to;
   row_lock_ = row_lock_of(thd, type);
   skip_locked_ = type == TL_READ_SKIP_LOCKED || type == TL_WRITE_SKIP_LOCKED;

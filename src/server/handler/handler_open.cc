@@ -64,8 +64,7 @@ int ha_rocksdb::open(const char* name, int, uint) noexcept {
     return report(std::move(status));
   }
   bind();
-  ref_length =
-      static_cast<uint>(share_->translation.primary_key_bytes_max + kPositionLengthBytes);
+  ref_length = static_cast<uint>(share_->translation.primary_key_bytes_max + kPositionLengthBytes);
   stats.block_size = kBlockSize;
   // A scan of the table is one of the primary key: an UPDATE that changes the key must not be done
   // while it scans.
@@ -156,8 +155,7 @@ void ha_rocksdb::write_position(std::string_view primary_key, uchar* position) c
   store_le(position + room, static_cast<std::uint32_t>(primary_key.size()));
 }
 
-std::string_view ha_rocksdb::read_position(const uchar* position,
-                                           std::string& primary_key) const {
+std::string_view ha_rocksdb::read_position(const uchar* position, std::string& primary_key) const {
   const std::size_t room = ref_length - kPositionLengthBytes;
   const std::size_t size = std::min<std::size_t>(load_le<std::uint32_t>(position + room), room);
   primary_key.clear();
