@@ -55,8 +55,9 @@ class CursorTest : public testing::TestWithParam<Keys> {
 
   void open(std::size_t index_number, Reading reading = Reading::kWholeRows) {
     ReadSettings settings;
-    settings.wait.may_wait = false;
-    if (reading == Reading::kLocking) settings.lock = lock::LockMode::kShared;
+    if (reading == Reading::kLocking) {
+      settings = LockingRead{.mode = lock::LockMode::kShared, .wait = {.may_wait = false}};
+    }
     codec::ColumnSet wanted(test::kColumns, true);
     if (reading == Reading::kEntriesOnly) {
       wanted.clear();

@@ -1,34 +1,45 @@
 #pragma once
-#include <optional>
+#include <cstdint>
+#include <variant>
 
 #include "lock/lock_manager.h"
 
 namespace basalt::table {
 
-// How a statement reads rows.
-struct ReadSettings {
-  // Empty: a consistent read, without locks. Otherwise rows are locked and read in their newest
-  // committed version.
-  std::optional<lock::LockMode> lock;
-  lock::WaitPolicy wait;
-  // Pass over rows that others have locked.
-  bool skip_locked = false;
-  // With `lock`: what the read went over stays as it is, also where there was nothing. Ranges are
-  // locked against inserts by others, exactly as far as the read has looked; a key that a lookup
-  // did not find stays locked.
-  bool locks_gaps = false;
-  // With `lock`: a row that others changed after the transaction's snapshot was taken is an error,
-  // kSnapshotConflict, instead of being given as it is now.
-  bool rejects_newer = false;
+// A read of the transaction's or statement's snapshot, without locks.
+struct ConsistentRead {
   // False only for a statement that reads a single key of a single index once: not for an entry and
   // the row that it leads to.
   bool needs_snapshot = true;
-  // Without locks, but what is newest, as a read with locks does: for values that the transaction
-  // has locked itself.
-  bool reads_newest = false;
-
-  // Whether the rows read are those of the transaction's or statement's snapshot.
-  bool is_consistent() const { return !lock && !reads_newest; }
 };
+
+// A read of what is newest, as one with locks does, but without any: for values that the
+// transaction has locked itself.
+struct NewestRead {};
+
+// What a read does about a row that another transaction has locked.
+enum class OnLockedRow : std::uint8_t {
+  kWait,
+  kSkip,  // passes over it: SKIP LOCKED
+  // Gives it as it was last committed, without a lock: semi-consistent reads.
+  kPeek,
+};
+
+// A read that locks rows, and gives their newest committed versions.
+struct LockingRead {
+  lock::LockMode mode = lock::LockMode::kExclusive;
+  lock::WaitPolicy wait;
+  OnLockedRow on_locked = OnLockedRow::kWait;
+  // What the read went over stays as it is, also where there was nothing. Ranges are locked against
+  // inserts by others, exactly as far as the read has looked; a key that a lookup did not find
+  // stays locked.
+  bool locks_gaps = false;
+  // A row that others changed after the transaction's snapshot was taken is an error,
+  // kSnapshotConflict, instead of being given as it is now.
+  bool rejects_newer = false;
+};
+
+// How a statement reads rows.
+using ReadSettings = std::variant<ConsistentRead, NewestRead, LockingRead>;
 
 }  // namespace basalt::table

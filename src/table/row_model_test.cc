@@ -53,9 +53,9 @@ class ModelScan {
   ModelScan(test::Store& store, txn::Transaction& transaction, const Kind& kind)
       : keys_(store.keys()), kind_(kind), wanted_(test::kColumns, true), cursor_(store.table()) {
     ReadSettings settings;
-    settings.wait.may_wait = false;
-    if (kind.locks) settings.lock = lock::LockMode::kExclusive;
-    settings.locks_gaps = kind.locks_gaps;
+    if (kind.locks) {
+      settings = LockingRead{.wait = {.may_wait = false}, .locks_gaps = kind.locks_gaps};
+    }
     if (kind.reads_entries) {
       wanted_.clear();
       for (const auto& part : store.table().index(kind.index).parts) {

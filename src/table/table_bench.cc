@@ -147,8 +147,7 @@ void read_by_key(benchmark::State& state) {
   Cursor cursor(store.table());
   std::vector<std::uint8_t> record(189);
   Ids ids;
-  ReadSettings settings;
-  settings.needs_snapshot = false;
+  const ReadSettings settings = ConsistentRead{.needs_snapshot = false};
   const codec::ColumnSet wanted(kColumns, true);
   for (auto _ : state) {
     begin(store);

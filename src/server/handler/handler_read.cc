@@ -131,15 +131,15 @@ const codec::ColumnSet& ha_rocksdb::wanted_columns() {
 }
 
 table::ReadSettings ha_rocksdb::read_settings() const {
-  table::ReadSettings settings;
-  settings.lock = row_lock_;
-  settings.reads_newest = is_sequence();
-  settings.wait = wait_policy();
-  settings.skip_locked = skip_locked_;
-  settings.needs_snapshot = !reads_once_;
-  settings.locks_gaps = locks_gaps();
-  settings.rejects_newer = settings.locks_gaps && snapshot_isolation(ha_thd());
-  return settings;
+  if (is_sequence()) return table::NewestRead{};
+  if (!row_lock_) return table::ConsistentRead{.needs_snapshot = !reads_once_};
+  table::LockingRead locking;
+  locking.mode = *row_lock_;
+  locking.wait = wait_policy();
+  if (skip_locked_) locking.on_locked = table::OnLockedRow::kSkip;
+  locking.locks_gaps = locks_gaps();
+  locking.rejects_newer = locking.locks_gaps && snapshot_isolation(ha_thd());
+  return locking;
 }
 
 // Whether the server looks at a column that the index or the primary key has only a prefix of. It
@@ -287,12 +287,8 @@ void ha_rocksdb::position(const uchar* record) noexcept {
 int ha_rocksdb::index_init(uint index, bool) noexcept {
   multi_range_ = MultiRange();
   if (is_newer_than_snapshot(index)) return HA_ERR_TABLE_DEF_CHANGED;
-  table::ReadSettings settings = read_settings();
-  if (checks_uniqueness(index)) {
-    settings.lock.reset();
-    settings.locks_gaps = false;
-    settings.reads_newest = true;
-  }
+  const table::ReadSettings settings =
+      checks_uniqueness(index) ? table::NewestRead{} : read_settings();
   const bool may_skip_row = keyread_enabled() && !reads_prefixed_part(index);
   open_cursor(our_index(index), settings, may_skip_row);
   return 0;

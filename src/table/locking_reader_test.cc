@@ -23,9 +23,9 @@ Row row_of(int id) {
           id, static_cast<std::uint32_t>(id), "note" + std::to_string(id)};
 }
 
-class CursorLockingTest : public testing::Test {
+class LockingReaderTest : public testing::Test {
  protected:
-  CursorLockingTest() {
+  LockingReaderTest() {
     for (int id = 1; id <= 9; ++id) must(a_.insert(row_of(id)));
     a_.commit();
   }
@@ -35,15 +35,15 @@ class CursorLockingTest : public testing::Test {
     cursor.open(session.transaction(), index_number, settings,
                 codec::ColumnSet(test::kColumns, true), false);
   }
-  static ReadSettings locking(lock::LockMode mode = lock::LockMode::kExclusive) {
-    ReadSettings settings;
-    settings.lock = mode;
+  static LockingRead locking(lock::LockMode mode = lock::LockMode::kExclusive) {
+    LockingRead settings;
+    settings.mode = mode;
     settings.wait.may_wait = false;
     return settings;
   }
-  static ReadSettings skipping() {
-    ReadSettings settings = locking();
-    settings.skip_locked = true;
+  static LockingRead skipping() {
+    LockingRead settings = locking();
+    settings.on_locked = OnLockedRow::kSkip;
     return settings;
   }
   Ids ids(test::Session& session, std::size_t index_number, const ReadSettings& settings) {
@@ -72,7 +72,7 @@ class CursorLockingTest : public testing::Test {
   bool found_ = false;
 };
 
-TEST_F(CursorLockingTest, AConsistentReadSeesItsSnapshotThroughEveryIndex) {
+TEST_F(LockingReaderTest, AConsistentReadSeesItsSnapshotThroughEveryIndex) {
   b_.transaction().begin_statement(txn::IsolationLevel::kRepeatableRead);
   b_.transaction().open_snapshot();
   Row changed = row_of(5);
@@ -93,7 +93,7 @@ TEST_F(CursorLockingTest, AConsistentReadSeesItsSnapshotThroughEveryIndex) {
 
 // The reader's snapshot has entries of the rows as they were, its own changes those of the rows as
 // they have become; what others committed between has left entries that belong to neither.
-TEST_F(CursorLockingTest, ARowThatWasChangedAfterItsSnapshotIsReadOnceAfterAnOwnChange) {
+TEST_F(LockingReaderTest, ARowThatWasChangedAfterItsSnapshotIsReadOnceAfterAnOwnChange) {
   b_.transaction().begin_statement(txn::IsolationLevel::kRepeatableRead);
   b_.transaction().open_snapshot();
   Row theirs = row_of(5);
@@ -131,7 +131,7 @@ TEST_F(CursorLockingTest, ARowThatWasChangedAfterItsSnapshotIsReadOnceAfterAnOwn
   }
 }
 
-TEST_F(CursorLockingTest, ALockingReadSeesTheNewestCommittedRowsThroughEveryIndex) {
+TEST_F(LockingReaderTest, ALockingReadSeesTheNewestCommittedRowsThroughEveryIndex) {
   b_.transaction().begin_statement(txn::IsolationLevel::kRepeatableRead);
   b_.transaction().open_snapshot();
   Row changed = row_of(5);
@@ -153,16 +153,14 @@ TEST_F(CursorLockingTest, ALockingReadSeesTheNewestCommittedRowsThroughEveryInde
   }
 }
 
-TEST_F(CursorLockingTest, AReadOfTheNewestSeesNewCommitsThroughEveryIndexAndLocksNothing) {
+TEST_F(LockingReaderTest, AReadOfTheNewestSeesNewCommitsThroughEveryIndexAndLocksNothing) {
   test::Session reader(store_);
   EXPECT_EQ(ids(reader, test::kPrimary, {}).size(), 9U);  // opens the snapshot
   must(b_.remove(row_of(4)));
   must(b_.insert(row_of(10)));
   b_.commit();
   must(b_.remove(row_of(5)));
-  ReadSettings newest;
-  newest.reads_newest = true;
-  newest.needs_snapshot = false;
+  const ReadSettings newest = NewestRead{};
   for (std::size_t i = 0; i < test::kIndexes; ++i) {
     Ids seen = ids(reader, i, newest);
     std::sort(seen.begin(), seen.end());
@@ -172,7 +170,7 @@ TEST_F(CursorLockingTest, AReadOfTheNewestSeesNewCommitsThroughEveryIndexAndLock
   EXPECT_EQ(ids(reader, test::kPrimary, {}).size(), 9U);
 }
 
-TEST_F(CursorLockingTest, ALockingReadLocksWhatItReadsInItsMode) {
+TEST_F(LockingReaderTest, ALockingReadLocksWhatItReadsInItsMode) {
   Cursor cursor(store_.table());
   open(cursor, a_, test::kByCity, locking(lock::LockMode::kShared));
   must(cursor.seek(SeekMode::kFirstWithPrefix, prefix(test::kByCity, row_of(4)), record_.data(),
@@ -190,7 +188,7 @@ TEST_F(CursorLockingTest, ALockingReadLocksWhatItReadsInItsMode) {
   EXPECT_FALSE(is_locked(3));
 }
 
-TEST_F(CursorLockingTest, ALockedRowIsAnErrorForALockingReadOnly) {
+TEST_F(LockingReaderTest, ALockedRowIsAnErrorForALockingReadOnly) {
   must(a_.remove(row_of(5)));
   for (std::size_t i = 0; i < test::kIndexes; ++i) {
     EXPECT_EQ(b_.rows(i).size(), 9u);
@@ -204,7 +202,7 @@ TEST_F(CursorLockingTest, ALockedRowIsAnErrorForALockingReadOnly) {
   }
 }
 
-TEST_F(CursorLockingTest, SkipLockedPassesOverLockedRowsOnly) {
+TEST_F(LockingReaderTest, SkipLockedPassesOverLockedRowsOnly) {
   must(a_.remove(row_of(5)));
   Row moved = row_of(7);
   moved.amount = -100;
@@ -225,7 +223,7 @@ TEST_F(CursorLockingTest, SkipLockedPassesOverLockedRowsOnly) {
   }
 }
 
-TEST_F(CursorLockingTest, NextWithPrefixDoesNotSkipLockedRowsIntoAnotherPrefix) {
+TEST_F(LockingReaderTest, NextWithPrefixDoesNotSkipLockedRowsIntoAnotherPrefix) {
   must(a_.remove(row_of(4)));
   must(a_.remove(row_of(5)));
   for (const SeekMode mode : {SeekMode::kFirstWithPrefix, SeekMode::kFirstAtOrAfter}) {
@@ -240,7 +238,7 @@ TEST_F(CursorLockingTest, NextWithPrefixDoesNotSkipLockedRowsIntoAnotherPrefix) 
   }
 }
 
-TEST_F(CursorLockingTest, AReleasedRowLockIsFreeUnlessItWasHeldBefore) {
+TEST_F(LockingReaderTest, AReleasedRowLockIsFreeUnlessItWasHeldBefore) {
   for (const std::size_t index : {test::kPrimary, test::kByCity}) {
     Cursor cursor(store_.table());
     open(cursor, a_, index, locking());
@@ -260,7 +258,7 @@ TEST_F(CursorLockingTest, AReleasedRowLockIsFreeUnlessItWasHeldBefore) {
   }
 }
 
-TEST_F(CursorLockingTest, ARowThatIsNotThereIsNotLocked) {
+TEST_F(LockingReaderTest, ARowThatIsNotThereIsNotLocked) {
   Cursor cursor(store_.table());
   open(cursor, a_, test::kPrimary, locking());
   must(cursor.find_unique(prefix(test::kPrimary, row_of(77)), record_.data(), found_));
@@ -269,13 +267,13 @@ TEST_F(CursorLockingTest, ARowThatIsNotThereIsNotLocked) {
 }
 
 // The reader comes to an entry, waits for its row, and the row leaves the entry meanwhile.
-TEST_F(CursorLockingTest, ARowThatLeftItsEntryDuringTheWaitIsPassedOver) {
+TEST_F(LockingReaderTest, ARowThatLeftItsEntryDuringTheWaitIsPassedOver) {
   Row moved = row_of(1);
   moved.city = "zzz";
   must(a_.update(row_of(1), moved));
   const std::size_t locks = store_.transactions().locks().snapshot().size();
   Cursor cursor(store_.table());
-  ReadSettings settings = locking();
+  LockingRead settings = locking();
   settings.wait = {};
   open(cursor, b_, test::kByCity, settings);
   std::thread committer([this, locks] {
@@ -289,7 +287,7 @@ TEST_F(CursorLockingTest, ARowThatLeftItsEntryDuringTheWaitIsPassedOver) {
   EXPECT_FALSE(is_locked(1)) << "the lock it waited for is given back";
 }
 
-TEST_F(CursorLockingTest, AUniqueValueThatMovedDuringTheWaitIsFoundAtItsNewRow) {
+TEST_F(LockingReaderTest, AUniqueValueThatMovedDuringTheWaitIsFoundAtItsNewRow) {
   Row away = row_of(1);
   away.code = 100;
   Row moved = row_of(2);
@@ -298,7 +296,7 @@ TEST_F(CursorLockingTest, AUniqueValueThatMovedDuringTheWaitIsFoundAtItsNewRow) 
   must(a_.update(row_of(2), moved));
   const std::size_t locks = store_.transactions().locks().snapshot().size();
   Cursor cursor(store_.table());
-  ReadSettings settings = locking();
+  LockingRead settings = locking();
   settings.wait = {};
   open(cursor, b_, test::kByCode, settings);
   std::thread committer([this, locks] {
@@ -314,7 +312,7 @@ TEST_F(CursorLockingTest, AUniqueValueThatMovedDuringTheWaitIsFoundAtItsNewRow) 
 }
 
 // The statement's snapshot changes under the scan, as it must not: its entries are of the old one.
-TEST_F(CursorLockingTest, AnEntryOfAnotherSnapshotThanItsRowIsNoDamage) {
+TEST_F(LockingReaderTest, AnEntryOfAnotherSnapshotThanItsRowIsNoDamage) {
   for (const bool is_damaged : {false, true}) {
     txn::Transaction& transaction = b_.transaction();
     transaction.begin_statement(txn::IsolationLevel::kReadCommitted);
@@ -340,7 +338,7 @@ TEST_F(CursorLockingTest, AnEntryOfAnotherSnapshotThanItsRowIsNoDamage) {
   }
 }
 
-TEST_F(CursorLockingTest, AScanFindsAUniqueValueThatMovedDuringTheWaitAtItsNewRow) {
+TEST_F(LockingReaderTest, AScanFindsAUniqueValueThatMovedDuringTheWaitAtItsNewRow) {
   Row before = row_of(2);
   for (const std::size_t index : {test::kByCode, test::kByEmail}) {
     for (const bool locks_gaps : {false, true}) {
@@ -348,7 +346,7 @@ TEST_F(CursorLockingTest, AScanFindsAUniqueValueThatMovedDuringTheWaitAtItsNewRo
       moved.id += 100;
       must(a_.update(before, moved));
       Cursor cursor(store_.table());
-      ReadSettings settings = locking();
+      LockingRead settings = locking();
       settings.wait = {};
       settings.locks_gaps = locks_gaps;
       open(cursor, b_, index, settings);
@@ -368,7 +366,7 @@ TEST_F(CursorLockingTest, AScanFindsAUniqueValueThatMovedDuringTheWaitAtItsNewRo
   }
 }
 
-TEST_F(CursorLockingTest, ASemiConsistentScanFindsAUniqueValueAtTheRowItHasMovedTo) {
+TEST_F(LockingReaderTest, ASemiConsistentScanFindsAUniqueValueAtTheRowItHasMovedTo) {
   Row moved = row_of(2);
   moved.id = 102;
   must(a_.update(row_of(2), moved));
@@ -388,7 +386,7 @@ TEST_F(CursorLockingTest, ASemiConsistentScanFindsAUniqueValueAtTheRowItHasMoved
   EXPECT_TRUE(is_locked(102));
 }
 
-TEST_F(CursorLockingTest, ALockingScanSeesWhatWasCommittedAfterItBegan) {
+TEST_F(LockingReaderTest, ALockingScanSeesWhatWasCommittedAfterItBegan) {
   for (const std::size_t index : {test::kPrimary, test::kByCity, test::kByCode}) {
     Cursor cursor(store_.table());
     open(cursor, b_, index, locking());
@@ -421,7 +419,7 @@ TEST_F(CursorLockingTest, ALockingScanSeesWhatWasCommittedAfterItBegan) {
 }
 
 // Every session adds one to every row, over and over, reading through a scan that locks.
-TEST_F(CursorLockingTest, NoUpdateThroughALockingScanIsLost) {
+TEST_F(LockingReaderTest, NoUpdateThroughALockingScanIsLost) {
   constexpr int kThreads = 4;
   constexpr int kRounds = 40;
   std::vector<std::thread> threads;
@@ -430,8 +428,8 @@ TEST_F(CursorLockingTest, NoUpdateThroughALockingScanIsLost) {
       test::Session session(store_);
       test::Record record;
       Cursor cursor(store_.table());
-      ReadSettings settings;
-      settings.lock = lock::LockMode::kExclusive;
+      LockingRead settings;
+      settings.mode = lock::LockMode::kExclusive;
       for (int round = 0; round < kRounds; ++round) {
         open(cursor, session, index, settings);
         bool found = false;
@@ -454,7 +452,7 @@ TEST_F(CursorLockingTest, NoUpdateThroughALockingScanIsLost) {
   EXPECT_TRUE(store_.check().empty());
 }
 
-TEST_F(CursorLockingTest, AScanThatChangesItsRowsSeesEachOnce) {
+TEST_F(LockingReaderTest, AScanThatChangesItsRowsSeesEachOnce) {
   Cursor cursor(store_.table());
   open(cursor, a_, test::kPrimary, locking());
   Ids seen;
@@ -478,11 +476,11 @@ TEST_F(CursorLockingTest, AScanThatChangesItsRowsSeesEachOnce) {
   EXPECT_TRUE(store_.check().empty());
 }
 
-TEST_F(CursorLockingTest, AScanThatTurnsAroundAfterAWriteAheadGoesBack) {
+TEST_F(LockingReaderTest, AScanThatTurnsAroundAfterAWriteAheadGoesBack) {
   must(a_.update(row_of(1), row_of(1)));
   for (const bool is_locking : {false, true}) {
     Cursor cursor(store_.table());
-    open(cursor, a_, test::kPrimary, is_locking ? locking() : ReadSettings());
+    open(cursor, a_, test::kPrimary, is_locking ? ReadSettings(locking()) : ReadSettings());
     must(cursor.seek(SeekMode::kFirstAtOrAfter, prefix(test::kPrimary, row_of(5)), record_.data(),
                      found_));
     must(a_.insert(row_of(is_locking ? 11 : 10)));
@@ -514,7 +512,7 @@ class EvenIds final : public EntryFilter {
   const int end_;
 };
 
-TEST_F(CursorLockingTest, AFilterDecidesBeforeTheRowIsLockedAndEndsTheRange) {
+TEST_F(LockingReaderTest, AFilterDecidesBeforeTheRowIsLockedAndEndsTheRange) {
   Cursor cursor(store_.table());
   open(cursor, a_, test::kByCode, locking());
   EvenIds filter(record_, 7);
@@ -533,7 +531,7 @@ TEST_F(CursorLockingTest, AFilterDecidesBeforeTheRowIsLockedAndEndsTheRange) {
   EXPECT_EQ(a_.transaction().lock_owner().held_count(), 3u);
 }
 
-TEST_F(CursorLockingTest, AFilterOfAConsistentReadDecidesBeforeRowsAreRead) {
+TEST_F(LockingReaderTest, AFilterOfAConsistentReadDecidesBeforeRowsAreRead) {
   for (int id = 10; id <= 200; ++id) must(a_.insert(row_of(id)));
   a_.commit();
   for (const int end : {3, 7, 8, 40, 151, 400}) {
@@ -557,7 +555,7 @@ TEST_F(CursorLockingTest, AFilterOfAConsistentReadDecidesBeforeRowsAreRead) {
   }
 }
 
-TEST_F(CursorLockingTest, ASearchForOneRowReadsNoEntryAhead) {
+TEST_F(LockingReaderTest, ASearchForOneRowReadsNoEntryAhead) {
   Cursor cursor(store_.table());
   open(cursor, a_, test::kByCode, {});
   EvenIds filter(record_, 9);
@@ -569,7 +567,7 @@ TEST_F(CursorLockingTest, ASearchForOneRowReadsNoEntryAhead) {
   EXPECT_EQ(filter.calls, 2);
 }
 
-TEST_F(CursorLockingTest, ASeekSeesWhatWasWrittenOrCommittedSinceTheOneBefore) {
+TEST_F(LockingReaderTest, ASeekSeesWhatWasWrittenOrCommittedSinceTheOneBefore) {
   Cursor cursor(store_.table());
   b_.transaction().begin_statement(txn::IsolationLevel::kReadCommitted);
   const auto count = [&] {
@@ -597,7 +595,7 @@ TEST_F(CursorLockingTest, ASeekSeesWhatWasWrittenOrCommittedSinceTheOneBefore) {
   EXPECT_EQ(count(), 10);
 }
 
-TEST_F(CursorLockingTest, RowsReadAheadAreThoseOfTheSnapshot) {
+TEST_F(LockingReaderTest, RowsReadAheadAreThoseOfTheSnapshot) {
   for (int id = 10; id <= 100; ++id) must(a_.insert(row_of(id)));
   a_.commit();
   Cursor cursor(store_.table());
@@ -618,7 +616,7 @@ TEST_F(CursorLockingTest, RowsReadAheadAreThoseOfTheSnapshot) {
   EXPECT_EQ(rows, 100u);
 }
 
-TEST_F(CursorLockingTest, AFilterThatFailsOrIsInterruptedEndsTheScanWithAnError) {
+TEST_F(LockingReaderTest, AFilterThatFailsOrIsInterruptedEndsTheScanWithAnError) {
   const std::pair<EntryFilter::Verdict, ErrorCode> cases[] = {
       {EntryFilter::Verdict::kInterrupted, ErrorCode::kInterrupted},
       {EntryFilter::Verdict::kFailed, ErrorCode::kInvalidArgument}};
@@ -633,7 +631,7 @@ TEST_F(CursorLockingTest, AFilterThatFailsOrIsInterruptedEndsTheScanWithAnError)
   }
 }
 
-TEST_F(CursorLockingTest, ALongScanIsInterruptedAtTheLatestAfter128Rows) {
+TEST_F(LockingReaderTest, ALongScanIsInterruptedAtTheLatestAfter128Rows) {
   class Always final : public Interruption {
    public:
     bool is_raised() const override { return true; }
@@ -651,11 +649,11 @@ TEST_F(CursorLockingTest, ALongScanIsInterruptedAtTheLatestAfter128Rows) {
   EXPECT_LE(moves, 128);
 }
 
-TEST_F(CursorLockingTest, AnEntryWithoutItsRowIsCorruptionThatNamesTheIndex) {
+TEST_F(LockingReaderTest, AnEntryWithoutItsRowIsCorruptionThatNamesTheIndex) {
   kv::WriteBatch batch;
   batch.remove(kv::kDefaultFamily, prefix(test::kPrimary, row_of(1)));
   must(store_.database().write(batch, kv::Durability::kBuffered));
-  for (const ReadSettings& settings : {ReadSettings(), locking()}) {
+  for (const ReadSettings& settings : {ReadSettings(), ReadSettings(locking())}) {
     Cursor cursor(store_.table());
     open(cursor, a_, test::kByCity, settings);
     const Status status = cursor.seek_first(record_.data(), found_);
@@ -670,7 +668,7 @@ TEST_F(CursorLockingTest, AnEntryWithoutItsRowIsCorruptionThatNamesTheIndex) {
                  cursor.find_unique(prefix(test::kByCode, row_of(1)), record_.data(), found_)));
 }
 
-TEST_F(CursorLockingTest, ACoveredReadDoesNotVisitTheRow) {
+TEST_F(LockingReaderTest, ACoveredReadDoesNotVisitTheRow) {
   kv::WriteBatch batch;
   batch.remove(kv::kDefaultFamily, prefix(test::kPrimary, row_of(1)));
   must(store_.database().write(batch, kv::Durability::kBuffered));

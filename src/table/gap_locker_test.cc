@@ -39,17 +39,17 @@ Row changed_row_of(int id) {
   return row;
 }
 
-ReadSettings locking(bool may_wait = false, lock::LockMode mode = lock::LockMode::kExclusive) {
-  ReadSettings settings;
-  settings.lock = mode;
+LockingRead locking(bool may_wait = false, lock::LockMode mode = lock::LockMode::kExclusive) {
+  LockingRead settings;
+  settings.mode = mode;
   settings.locks_gaps = true;
   settings.wait = {.may_wait = may_wait, .timeout_ms = 300'000};
   return settings;
 }
 
-class CursorGapTest : public testing::Test {
+class GapLockerTest : public testing::Test {
  protected:
-  CursorGapTest() {
+  GapLockerTest() {
     for (int id = 10; id <= 90; id += 10) must(a_.insert(row_of(id)));
     a_.commit();
   }
@@ -94,7 +94,7 @@ class CursorGapTest : public testing::Test {
   ReadSettings reject_newer_rows(test::Session& session) {
     session.transaction().begin_statement(txn::IsolationLevel::kRepeatableRead);
     session.transaction().open_snapshot();
-    ReadSettings settings = locking();
+    LockingRead settings = locking();
     settings.rejects_newer = true;
     return settings;
   }
@@ -133,7 +133,7 @@ class CursorGapTest : public testing::Test {
   std::optional<Cursor> cursor_;
 };
 
-TEST_F(CursorGapTest, ARangeThatWasReadIsClosedForInsertsAndTheRestIsOpen) {
+TEST_F(GapLockerTest, ARangeThatWasReadIsClosedForInsertsAndTheRestIsOpen) {
   EXPECT_EQ(scan(b_, test::kPrimary, 25, 55), (Ids{30, 40, 50}));
   for (const int id : {25, 29, 31, 45, 55}) EXPECT_FALSE(may_insert(id)) << id;
   for (const int id : {24, 21, 56, 59, 95}) EXPECT_TRUE(may_insert(id)) << id;
@@ -141,13 +141,13 @@ TEST_F(CursorGapTest, ARangeThatWasReadIsClosedForInsertsAndTheRestIsOpen) {
   for (const int id : {25, 45}) EXPECT_TRUE(may_insert(id)) << id;
 }
 
-TEST_F(CursorGapTest, AnEmptyRangeIsClosedToo) {
+TEST_F(GapLockerTest, AnEmptyRangeIsClosedToo) {
   EXPECT_EQ(scan(b_, test::kPrimary, 31, 39), Ids{});
   for (const int id : {31, 35, 39}) EXPECT_FALSE(may_insert(id)) << id;
   EXPECT_TRUE(may_insert(41));
 }
 
-TEST_F(CursorGapTest, AScanThatStopsEarlyLeavesTheRestOpen) {
+TEST_F(GapLockerTest, AScanThatStopsEarlyLeavesTheRestOpen) {
   Cursor& cursor = open(b_, test::kPrimary);
   bool found = false;
   must(cursor.seek_first(record_.data(), found));
@@ -157,7 +157,7 @@ TEST_F(CursorGapTest, AScanThatStopsEarlyLeavesTheRestOpen) {
   for (const int id : {21, 95}) EXPECT_TRUE(may_insert(id)) << id;
 }
 
-TEST_F(CursorGapTest, ABackwardScanClosesWhatItHasSeen) {
+TEST_F(GapLockerTest, ABackwardScanClosesWhatItHasSeen) {
   Cursor& cursor = open(b_, test::kPrimary);
   bool found = false;
   must(cursor.seek_last(record_.data(), found));
@@ -167,7 +167,7 @@ TEST_F(CursorGapTest, ABackwardScanClosesWhatItHasSeen) {
   for (const int id : {79, 5}) EXPECT_TRUE(may_insert(id)) << id;
 }
 
-TEST_F(CursorGapTest, AScanThatTurnsAroundClosesBothSides) {
+TEST_F(GapLockerTest, AScanThatTurnsAroundClosesBothSides) {
   Cursor& cursor = open_at(b_, test::kPrimary, 45);
   EXPECT_EQ(record_.row().id, 50);
   bool found = false;
@@ -177,7 +177,7 @@ TEST_F(CursorGapTest, AScanThatTurnsAroundClosesBothSides) {
   for (const int id : {39, 51}) EXPECT_TRUE(may_insert(id)) << id;
 }
 
-TEST_F(CursorGapTest, ASecondaryIndexIsClosedForEntriesThatMoveThere) {
+TEST_F(GapLockerTest, ASecondaryIndexIsClosedForEntriesThatMoveThere) {
   EXPECT_EQ(scan(b_, test::kByCode, 25, 55), (Ids{30, 40, 50}));
   Row moved = row_of(90);
   moved.code = 45;
@@ -190,7 +190,7 @@ TEST_F(CursorGapTest, ASecondaryIndexIsClosedForEntriesThatMoveThere) {
   EXPECT_TRUE(may_insert(56));
 }
 
-TEST_F(CursorGapTest, ANonUniqueValueIsClosedForMoreOfItsKind) {
+TEST_F(GapLockerTest, ANonUniqueValueIsClosedForMoreOfItsKind) {
   Cursor& cursor = open(b_, test::kByCity);
   bool found = false;
   must(cursor.seek(SeekMode::kFirstWithPrefix, prefix(test::kByCity, 30), record_.data(), found));
@@ -202,7 +202,7 @@ TEST_F(CursorGapTest, ANonUniqueValueIsClosedForMoreOfItsKind) {
   EXPECT_TRUE(may_insert(36)) << "of another city";
 }
 
-TEST_F(CursorGapTest, AMissingKeyStaysLockedAndItsNeighboursAreFree) {
+TEST_F(GapLockerTest, AMissingKeyStaysLockedAndItsNeighboursAreFree) {
   for (const std::size_t index : {test::kPrimary, test::kByCode}) {
     EXPECT_FALSE(find_unique(b_, index, 35));
     EXPECT_FALSE(may_insert(35));
@@ -213,7 +213,7 @@ TEST_F(CursorGapTest, AMissingKeyStaysLockedAndItsNeighboursAreFree) {
   }
 }
 
-TEST_F(CursorGapTest, AFoundKeyLocksItsRowOnly) {
+TEST_F(GapLockerTest, AFoundKeyLocksItsRowOnly) {
   EXPECT_TRUE(find_unique(b_, test::kByCode, 30));
   EXPECT_TRUE(may_insert(29));
   EXPECT_TRUE(may_insert(31));
@@ -230,7 +230,7 @@ class AllBut final : public EntryFilter {
   const int id_;
 };
 
-TEST_F(CursorGapTest, AUniqueValueOfARejectedEntryDoesNotGoToAnotherRow) {
+TEST_F(GapLockerTest, AUniqueValueOfARejectedEntryDoesNotGoToAnotherRow) {
   AllBut filter(record_, 30);
   codec::ColumnSet columns(test::kColumns);
   columns.set(test::kId);
@@ -239,7 +239,7 @@ TEST_F(CursorGapTest, AUniqueValueOfARejectedEntryDoesNotGoToAnotherRow) {
   moved.id = 35;
   for (const bool is_range : {false, true}) {
     for (const bool locks_gaps : {false, true}) {
-      ReadSettings settings = locking();
+      LockingRead settings = locking();
       settings.locks_gaps = locks_gaps;
       Cursor& cursor = open(b_, test::kByCode, settings);
       cursor.set_filter(&filter, columns);
@@ -275,7 +275,7 @@ class Capitals final : public EntryFilter {
   const bool reads_city_;
 };
 
-class CapitalsTest : public CursorGapTest {
+class CapitalsTest : public GapLockerTest {
  protected:
   struct Access {
     std::size_t index_number;
@@ -290,7 +290,7 @@ class CapitalsTest : public CursorGapTest {
   }
   // Whether row 30 is found in capitals.
   bool finds(Access access, bool locks_gaps, bool may_wait) {
-    ReadSettings settings = locking(may_wait);
+    LockingRead settings = locking(may_wait);
     settings.locks_gaps = locks_gaps;
     Cursor& cursor = open(b_, access.index_number, settings);
     Capitals filter(record_, access.index_number);
@@ -362,8 +362,8 @@ TEST_F(CapitalsTest, AnEntryThatBecomesOneThatIsRejectedDuringTheWaitIsPassedOve
   }
 }
 
-TEST_F(CursorGapTest, WithoutGapLocksInsertsAreFree) {
-  ReadSettings settings = locking();
+TEST_F(GapLockerTest, WithoutGapLocksInsertsAreFree) {
+  LockingRead settings = locking();
   settings.locks_gaps = false;
   scan(b_, test::kPrimary, 25, 55, settings);
   EXPECT_TRUE(may_insert(45));
@@ -371,7 +371,7 @@ TEST_F(CursorGapTest, WithoutGapLocksInsertsAreFree) {
   EXPECT_TRUE(may_insert(35));
 }
 
-TEST_F(CursorGapTest, WhatAnotherIsInsertingIsWaitedFor) {
+TEST_F(GapLockerTest, WhatAnotherIsInsertingIsWaitedFor) {
   for (const std::size_t index : {test::kPrimary, test::kByCode, test::kByCity}) {
     must(a_.insert(row_of(45)));
     std::thread other([this] {
@@ -385,7 +385,7 @@ TEST_F(CursorGapTest, WhatAnotherIsInsertingIsWaitedFor) {
   }
 }
 
-TEST_F(CursorGapTest, WhoIsWaitedForMayInsertMoreRowsIntoTheRange) {
+TEST_F(GapLockerTest, WhoIsWaitedForMayInsertMoreRowsIntoTheRange) {
   must(a_.insert(row_of(45)));
   Ids ids;
   std::thread waiting([&] { ids = scan(b_, test::kPrimary, 30, 60, locking(true)); });
@@ -396,7 +396,7 @@ TEST_F(CursorGapTest, WhoIsWaitedForMayInsertMoreRowsIntoTheRange) {
   EXPECT_EQ(ids, (Ids{30, 40, 43, 45, 47, 50, 60}));
 }
 
-TEST_F(CursorGapTest, WhatAnotherTakesBackIsNotSeen) {
+TEST_F(GapLockerTest, WhatAnotherTakesBackIsNotSeen) {
   must(a_.insert(row_of(45)));
   std::thread other([this] {
     await_waiting_request();
@@ -407,24 +407,24 @@ TEST_F(CursorGapTest, WhatAnotherTakesBackIsNotSeen) {
   EXPECT_FALSE(may_insert(45));
 }
 
-TEST_F(CursorGapTest, AReadThatMayNotWaitFailsBeforeAnInsertAndOneThatSkipsPassesIt) {
+TEST_F(GapLockerTest, AReadThatMayNotWaitFailsBeforeAnInsertAndOneThatSkipsPassesIt) {
   must(a_.insert(row_of(45)));
   Cursor& cursor = open_at(b_, test::kPrimary, 40);
   bool found = false;
   EXPECT_TRUE(fails_with(ErrorCode::kLockTimeout, cursor.next(record_.data(), found)));
   b_.rollback();
-  ReadSettings skipping = locking();
-  skipping.skip_locked = true;
+  LockingRead skipping = locking();
+  skipping.on_locked = OnLockedRow::kSkip;
   EXPECT_EQ(scan(b_, test::kPrimary, 30, 60, skipping), (Ids{30, 40, 50, 60}));
 }
 
-TEST_F(CursorGapTest, WhatIsInsertedElsewhereIsNotWaitedFor) {
+TEST_F(GapLockerTest, WhatIsInsertedElsewhereIsNotWaitedFor) {
   must(a_.insert(row_of(15)));
   must(a_.insert(row_of(75)));
   EXPECT_EQ(scan(b_, test::kPrimary, 30, 60), (Ids{30, 40, 50, 60}));
 }
 
-TEST_F(CursorGapTest, WhatWasCommittedAfterTheScanBeganIsSeen) {
+TEST_F(GapLockerTest, WhatWasCommittedAfterTheScanBeganIsSeen) {
   Cursor& cursor = open_at(b_, test::kPrimary, 30);
   for (const int id : {35, 55}) must(a_.insert(row_of(id)));
   must(a_.remove(row_of(40)));
@@ -432,7 +432,7 @@ TEST_F(CursorGapTest, WhatWasCommittedAfterTheScanBeganIsSeen) {
   EXPECT_EQ(rest(cursor), (Ids{30, 35, 50, 55, 60, 70, 80, 90}));
 }
 
-TEST_F(CursorGapTest, APreparedTransactionsInsertsAreWaitedForAfterARestart) {
+TEST_F(GapLockerTest, APreparedTransactionsInsertsAreWaitedForAfterARestart) {
   must(a_.insert(row_of(45)));
   a_.transaction().end_statement();
   must(a_.transaction().prepare("name", kv::Durability::kSynced));
@@ -456,11 +456,11 @@ TEST_F(CursorGapTest, APreparedTransactionsInsertsAreWaitedForAfterARestart) {
 
 // ---- semi-consistent reads and snapshot isolation
 
-TEST_F(CursorGapTest, ASemiConsistentReadGivesALockedRowAsCommittedAndThenWaits) {
+TEST_F(GapLockerTest, ASemiConsistentReadGivesALockedRowAsCommittedAndThenWaits) {
   for (const std::size_t index : {test::kPrimary, test::kByAmount, test::kByCity}) {
     const Row changed = changed_row_of(20);
     must(a_.update(row_of(20), changed));
-    ReadSettings settings = locking();
+    LockingRead settings = locking();
     settings.locks_gaps = false;
     Cursor& cursor = open(b_, index, settings);
     cursor.set_semi_consistent(true);
@@ -486,7 +486,7 @@ TEST_F(CursorGapTest, ASemiConsistentReadGivesALockedRowAsCommittedAndThenWaits)
   }
 }
 
-TEST_F(CursorGapTest, ANewerRowIsAnErrorIfTheReadRejectsIt) {
+TEST_F(GapLockerTest, ANewerRowIsAnErrorIfTheReadRejectsIt) {
   const ReadSettings settings = reject_newer_rows(b_);
   must(a_.update(row_of(30), changed_row_of(30)));
   must(a_.remove(row_of(50)));
@@ -506,7 +506,7 @@ TEST_F(CursorGapTest, ANewerRowIsAnErrorIfTheReadRejectsIt) {
       << "there is no snapshot";
 }
 
-TEST_F(CursorGapTest, OwnChangesAreNoConflict) {
+TEST_F(GapLockerTest, OwnChangesAreNoConflict) {
   const ReadSettings settings = reject_newer_rows(b_);
   must(b_.update(row_of(30), changed_row_of(30)));
   must(b_.insert(row_of(35)));
@@ -517,7 +517,7 @@ TEST_F(CursorGapTest, OwnChangesAreNoConflict) {
 
 // Readers read a range twice with locks, on several indexes; writers insert, move, remove, commit
 // and roll back all the time. Whatever a reader saw first it must see again.
-TEST_F(CursorGapTest, ARangeReadTwiceIsTheSameWhileOthersInsert) {
+TEST_F(GapLockerTest, ARangeReadTwiceIsTheSameWhileOthersInsert) {
   constexpr int kReaders = 3;
   constexpr int kWriters = 3;
   constexpr int kRounds = 150;

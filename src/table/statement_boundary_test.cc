@@ -1,3 +1,5 @@
+#include "table/statement_boundary.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,11 +34,12 @@ Row moved(const Row& row, Way way) {
   return row_of(way == Way::kForward ? row.id + 100 : row.id - 100);
 }
 
-class OpenScanTest : public testing::TestWithParam<std::tuple<std::size_t, Way, Own, bool>> {
+class StatementBoundaryTest
+    : public testing::TestWithParam<std::tuple<std::size_t, Way, Own, bool>> {
  protected:
   static constexpr int kRows = 40;
 
-  OpenScanTest() {
+  StatementBoundaryTest() {
     const Own own = std::get<2>(GetParam());
     for (int i = 1; i <= kRows; ++i) {
       const bool is_own = own == Own::kAllRows || (own == Own::kSomeRows && i % 3 == 0);
@@ -53,9 +56,9 @@ class OpenScanTest : public testing::TestWithParam<std::tuple<std::size_t, Way, 
 
   void open() {
     ReadSettings settings;
-    settings.wait.may_wait = false;
-    if (std::get<3>(GetParam())) settings.lock = lock::LockMode::kExclusive;
-    settings.locks_gaps = settings.lock.has_value();
+    if (std::get<3>(GetParam())) {
+      settings = LockingRead{.wait = {.may_wait = false}, .locks_gaps = true};
+    }
     cursor_.open(session_.transaction(), index(), settings, codec::ColumnSet(test::kColumns, true),
                  false);
   }
@@ -109,20 +112,20 @@ class OpenScanTest : public testing::TestWithParam<std::tuple<std::size_t, Way, 
 };
 
 INSTANTIATE_TEST_SUITE_P(
-    All, OpenScanTest,
+    All, StatementBoundaryTest,
     testing::Combine(testing::Values(test::kPrimary, test::kByCity, test::kByCode, test::kByAmount),
                      testing::Values(Way::kForward, Way::kBackward),
                      testing::Values(Own::kNothing, Own::kSomeRows, Own::kAllRows),
                      testing::Bool()));
 
-TEST_P(OpenScanTest, ARowThatMovesAheadOfTheScanIsNotMetAgain) {
+TEST_P(StatementBoundaryTest, ARowThatMovesAheadOfTheScanIsNotMetAgain) {
   const Way ahead = index() == test::kByAmount
                         ? (way() == Way::kForward ? Way::kBackward : Way::kForward)
                         : way();
   EXPECT_EQ(scan([&](const Row& row) { must(session_.update(row, moved(row, ahead))); }), all());
 }
 
-TEST_P(OpenScanTest, ARowThatIsInsertedAheadOfTheScanIsNotMet) {
+TEST_P(StatementBoundaryTest, ARowThatIsInsertedAheadOfTheScanIsNotMet) {
   EXPECT_EQ(scan([&](const Row& row) {
               must(session_.insert(row_of(row.id + 100)));
               must(session_.insert(row_of(row.id - 100)));
@@ -130,17 +133,17 @@ TEST_P(OpenScanTest, ARowThatIsInsertedAheadOfTheScanIsNotMet) {
             all());
 }
 
-TEST_P(OpenScanTest, TheNextScanMeetsWhatWasWrittenDuringTheOneBefore) {
+TEST_P(StatementBoundaryTest, TheNextScanMeetsWhatWasWrittenDuringTheOneBefore) {
   scan([&](const Row& row) { must(session_.insert(row_of(row.id + 100))); });
   is_first_ = true;
   EXPECT_EQ(scan([](const Row&) {}).size(), std::size_t{2 * kRows});
 }
 
-TEST_P(OpenScanTest, ChangesThatAreTakenBackLeaveTheScanAtItsPlace) {
+TEST_P(StatementBoundaryTest, ChangesThatAreTakenBackLeaveTheScanAtItsPlace) {
   EXPECT_EQ(scan([&](const Row& row) { write_and_take_back(row.id); }), all());
 }
 
-TEST_P(OpenScanTest, RowsThatMoveBesideChangesThatAreTakenBackAreMetOnce) {
+TEST_P(StatementBoundaryTest, RowsThatMoveBesideChangesThatAreTakenBackAreMetOnce) {
   EXPECT_EQ(scan([&](const Row& row) {
               must(session_.update(row, moved(row, Way::kForward)));
               write_and_take_back(row.id);
@@ -152,7 +155,7 @@ TEST_P(OpenScanTest, RowsThatMoveBesideChangesThatAreTakenBackAreMetOnce) {
   EXPECT_EQ(scan([](const Row&) {}), all());
 }
 
-TEST_P(OpenScanTest, ATurnAfterChangesWereTakenBackLeadsToTheNeighbour) {
+TEST_P(StatementBoundaryTest, ATurnAfterChangesWereTakenBackLeadsToTheNeighbour) {
   open();
   ASSERT_TRUE(move());
   ASSERT_TRUE(move());
@@ -166,7 +169,7 @@ TEST_P(OpenScanTest, ATurnAfterChangesWereTakenBackLeadsToTheNeighbour) {
   EXPECT_EQ(record_.row().id, second.id);
 }
 
-TEST_P(OpenScanTest, ARowWhoseEntriesGetOtherValuesAheadOfTheScanIsMet) {
+TEST_P(StatementBoundaryTest, ARowWhoseEntriesGetOtherValuesAheadOfTheScanIsMet) {
   const auto capitals = [](Row row) {
     row.city = "ROME";  // the same key, another value
     return row;
@@ -184,16 +187,16 @@ TEST_P(OpenScanTest, ARowWhoseEntriesGetOtherValuesAheadOfTheScanIsMet) {
 }
 
 // In unique indexes, where a row is found by its key.
-class OpenScanWithLookupTest : public OpenScanTest {};
+class StatementBoundaryWithLookupTest : public StatementBoundaryTest {};
 
-INSTANTIATE_TEST_SUITE_P(All, OpenScanWithLookupTest,
+INSTANTIATE_TEST_SUITE_P(All, StatementBoundaryWithLookupTest,
                          testing::Combine(testing::Values(test::kPrimary, test::kByCode),
                                           testing::Values(Way::kForward, Way::kBackward),
                                           testing::Values(Own::kNothing, Own::kSomeRows,
                                                           Own::kAllRows),
                                           testing::Bool()));
 
-TEST_P(OpenScanWithLookupTest, AMoveAfterALookupGoesOnBehindItAlsoIfChangesWereTakenBack) {
+TEST_P(StatementBoundaryWithLookupTest, AMoveAfterALookupGoesOnBehindItAlsoIfChangesWereTakenBack) {
   open();
   ASSERT_TRUE(move());
   write_and_take_back(1);
@@ -211,7 +214,7 @@ TEST_P(OpenScanWithLookupTest, AMoveAfterALookupGoesOnBehindItAlsoIfChangesWereT
   EXPECT_EQ(record_.row().id, way() == Way::kForward ? 21 : 19);
 }
 
-TEST_P(OpenScanTest, TheNextTransactionDoesNotTellAScanThatWasLeftOpen) {
+TEST_P(StatementBoundaryTest, TheNextTransactionDoesNotTellAScanThatWasLeftOpen) {
   open();
   ASSERT_TRUE(move());
   session_.commit();
@@ -219,6 +222,29 @@ TEST_P(OpenScanTest, TheNextTransactionDoesNotTellAScanThatWasLeftOpen) {
   session_.rollback();
   session_.take_transaction().reset();
   cursor_.close();
+}
+
+TEST(StatementBoundary, HidesNewKeysOfItsIndexUntilItIsCleared) {
+  const std::string own("\0\0\1\1key", 7);
+  const std::string foreign("\0\0\1\2key", 7);
+  StatementBoundary boundary;
+  boundary.note_new_key(own, 257);
+  boundary.note_new_key(foreign, 257);
+  EXPECT_TRUE(boundary.hides(own));
+  EXPECT_FALSE(boundary.hides(foreign));
+  boundary.clear();
+  EXPECT_FALSE(boundary.hides(own));
+}
+
+TEST(StatementBoundary, NotesNothingAtTheEndOfTheRange) {
+  const std::string key("\0\0\1\1key", 7);
+  StatementBoundary boundary;
+  boundary.set_at_end(true);
+  boundary.note_new_key(key, 257);
+  EXPECT_TRUE(boundary.hides_nothing());
+  boundary.set_at_end(false);
+  boundary.note_new_key(key, 257);
+  EXPECT_TRUE(boundary.hides(key));
 }
 
 }  // namespace

@@ -1,0 +1,164 @@
+#include "table/index_iterator.h"
+
+#include <utility>
+
+#include "base/assert.h"
+
+namespace basalt::table {
+
+void IndexIterator::open(txn::Transaction& transaction, std::size_t index_number,
+                         const ReadSettings& settings) {
+  lay_aside();
+  transaction_ = &transaction;
+  index_number_ = index_number;
+  locks_ = std::holds_alternative<LockingRead>(settings);
+  const auto* const consistent = std::get_if<ConsistentRead>(&settings);
+  is_consistent_ = consistent != nullptr;
+  needs_snapshot_ = is_consistent_ && consistent->needs_snapshot;
+  confine({}, {}, 0);
+}
+
+void IndexIterator::end_scan() {
+  if (is_listed()) transaction_->remove_scan(*this);
+  boundary_.clear();
+  resumption_.reset();
+}
+
+void IndexIterator::close() {
+  end_scan();
+  transaction_ = nullptr;
+}
+
+void IndexIterator::lay_aside() {
+  resumption_.reset();
+  boundary_.set_at_end(false);
+  if (!iterator_) return;
+  spare_.reset();
+  if (shown_) spare_.swap(iterator_);
+  iterator_.reset();
+}
+
+void IndexIterator::drop() {
+  iterator_.reset();
+  spare_.reset();
+}
+
+kv::ReadView IndexIterator::view() const {
+  if (!is_consistent_) return {};
+  return transaction_->consistent_view(needs_snapshot_);
+}
+
+void IndexIterator::confine(std::string_view lower, std::string_view upper,
+                            std::uint64_t expected_bytes) {
+  confines_ = table_.whole_range(index_number_);
+  expected_bytes_ = expected_bytes;
+  if (!lower.empty()) confines_.lower = lower;
+  if (!upper.empty()) confines_.upper = upper;
+}
+
+// A read of what is newest has no place in its statement's order: it sees whatever there is.
+void IndexIterator::note_new_key(std::string_view key) {
+  if (!is_consistent_ && !locks_) return;
+  boundary_.note_new_key(key, table_.index(index_number_).id);
+}
+
+// The iterator points into what goes.
+void IndexIterator::leave_own_changes() {
+  if (!iterator_ || !shows_own_changes_) return;
+  resumption_.emplace();
+  if (iterator_->is_valid()) {
+    resumption_->key = iterator_->key();
+    resumption_->value = iterator_->value();
+  }
+  iterator_.reset();
+}
+
+void IndexIterator::start(KeyRange range, Direction direction) {
+  if (range.lower < confines_.lower) range.lower = confines_.lower;
+  if (range.upper > confines_.upper) range.upper = confines_.upper;
+  // RocksDB leaves iterators with crossed bounds undefined.
+  if (range.upper < range.lower) range.upper = range.lower;
+  range_ = std::move(range);
+  direction_ = direction;
+  resumption_.reset();
+  boundary_.set_at_end(false);
+  transaction_->add_scan(*this);
+  make_iterator(range_);
+  go_to_near_end();
+}
+
+void IndexIterator::reopen_beyond(std::string_view edge) {
+  KeyRange rest = range_;
+  (direction_ == Direction::kForward ? rest.lower : rest.upper) = edge;
+  make_iterator(rest);
+  go_to_near_end();
+}
+
+void IndexIterator::go_to_near_end() {
+  if (direction_ == Direction::kForward) {
+    iterator_->seek_to_first();
+  } else {
+    iterator_->seek_to_last();
+  }
+}
+
+void IndexIterator::make_iterator(const KeyRange& range) {
+  kv::ReadView seen = view();
+  if (direction_ == Direction::kForward) seen.expected_bytes = expected_bytes_;
+  if (!iterator_) iterator_.swap(spare_);
+  if (iterator_ && may_reuse(seen, range)) {
+    iterator_->set_range(range);
+    return;
+  }
+  if (locks_) sequence_ = transaction_->newest_sequence();
+  shown_.reset();
+  shows_own_changes_ = false;
+  if (reads_unique_behind_own_changes()) {
+    const codec::SecondaryCodec& codec = table_.secondary(index_number_);
+    const auto same_row = [&codec](std::string_view key, std::string_view left,
+                                   std::string_view right) {
+      std::string left_row;
+      std::string right_row;
+      return codec.primary_key_of(key, left, left_row).is_ok() &&
+             codec.primary_key_of(key, right, right_row).is_ok() && left_row == right_row;
+    };
+    iterator_.emplace(transaction_->new_union_iterator(family(), seen, range, same_row));
+    return;
+  }
+  iterator_.emplace(transaction_->new_iterator(family(), seen, range));
+  shows_own_changes_ = transaction_->may_have_changed(range.lower, range.upper);
+  if (seen.snapshot == nullptr || shows_own_changes_) return;
+  shown_ = Shown{seen.snapshot->sequence(), family()};
+}
+
+// Whether the iterator shows just what one made now would.
+bool IndexIterator::may_reuse(const kv::ReadView& seen, const KeyRange& range) const {
+  return shown_ && seen.snapshot != nullptr && seen.snapshot->sequence() == shown_->snapshot &&
+         shown_->family == family() && !transaction_->may_have_changed(range.lower, range.upper);
+}
+
+bool IndexIterator::reads_unique_behind_own_changes() const {
+  return index_number_ != 0 && reads_behind_own_changes() &&
+         table_.secondary(index_number_).is_unique();
+}
+
+void IndexIterator::step(Direction direction) {
+  BASALT_DEBUG_ASSERT(is_valid() && can_step(direction));
+  direction_ = direction;
+  if (direction == Direction::kForward) {
+    iterator_->next();
+  } else {
+    iterator_->previous();
+  }
+}
+
+std::optional<IndexIterator::Entry> IndexIterator::entry() const {
+  if (iterator_) {
+    if (!iterator_->is_valid()) return std::nullopt;
+    return Entry{iterator_->key(), iterator_->value()};
+  }
+  if (!resumption_ || resumption_->key.empty()) return std::nullopt;
+  return Entry{resumption_->key, resumption_->value};
+}
+
+}  // namespace basalt::table
