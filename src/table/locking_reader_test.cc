@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "table/test_support.h"
+#include "txn/row_change.h"
 
 // Goal: what a cursor sees and locks while other sessions change rows, and what filters and
 // interruptions do to a scan.
@@ -323,7 +324,9 @@ TEST_F(LockingReaderTest, AnEntryOfAnotherSnapshotThanItsRowIsNoDamage) {
     if (is_damaged) {
       std::string key;
       store_.table().primary().make_key(test::Record(row_of(5)).data(), 0, key);
-      must(a_.transaction().remove(store_.table().family(0), key));
+      must(change_row(a_.transaction(), {}, [&](txn::RowChange& change) {
+        return change.remove(store_.table().family(0), key);
+      }));
     } else {
       must(a_.remove(row_of(4)));
     }

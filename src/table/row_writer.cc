@@ -1,5 +1,7 @@
 #include "table/row_writer.h"
 
+#include "txn/row_change.h"
+
 namespace basalt::table {
 
 RowWriter::RowWriter(const Table& table) : table_(table), entries_(table.index_count() - 1) {
@@ -60,6 +62,19 @@ Status RowWriter::lock_vacated(txn::Transaction& transaction, std::size_t index_
   return lock_exclusive(transaction, unique_prefix_);
 }
 
+template <typename Change>
+Status RowWriter::change_row(txn::Transaction& transaction, Change&& change) {
+  const txn::RowChangePlan plan{
+      .new_keys = new_keys_,
+      .new_values = new_values_,
+      .policy = policy_,
+      .locks = is_private_ ? txn::RowLocks::kNotNeeded : txn::RowLocks::kHeld};
+  return txn::change_row(transaction, plan, [&](txn::RowChange& row) -> Status {
+    row.note_table(table_.state().changed);
+    return change(row);
+  });
+}
+
 Status RowWriter::insert(txn::Transaction& transaction, const std::uint8_t* record) {
   std::uint64_t row_id = 0;
   if (table_.has_hidden_key()) {
@@ -75,21 +90,21 @@ Status RowWriter::insert(txn::Transaction& transaction, const std::uint8_t* reco
   }
 
   new_keys_.clear();
+  new_values_.clear();
   if (!is_private_) {
     new_keys_.push_back(new_key_);
     for (const Entry& entry : entries_) new_keys_.push_back(entry.key);
   }
-  txn::Transaction::RowChange change(transaction);
-  BASALT_TRY(change.begin(new_keys_, {}, policy_));
   table_.primary().make_row(record, table_.definition().schema_version, row_);
-  transaction.note_row_change(new_key_);
-  transaction.note_table_change(table_.state().changed);
-  BASALT_TRY(transaction.put(table_.family(0), new_key_, row_));
-  for (std::size_t i = 1; i < table_.index_count(); ++i) {
-    const Entry& entry = entries_[i - 1];
-    BASALT_TRY(transaction.put(table_.family(i), entry.key, entry.value));
-  }
-  return Status::ok();
+  return change_row(transaction, [this](txn::RowChange& change) -> Status {
+    change.note_row(new_key_);
+    BASALT_TRY(change.put(table_.family(0), new_key_, row_));
+    for (std::size_t i = 1; i < table_.index_count(); ++i) {
+      const Entry& entry = entries_[i - 1];
+      BASALT_TRY(change.put(table_.family(i), entry.key, entry.value));
+    }
+    return Status::ok();
+  });
 }
 
 Status RowWriter::update(txn::Transaction& transaction, const std::uint8_t* old_record,
@@ -129,28 +144,27 @@ Status RowWriter::update(txn::Transaction& transaction, const std::uint8_t* old_
     BASALT_TRY(check_unique(transaction, i, new_record, entry));
   }
 
-  txn::Transaction::RowChange change(transaction);
-  BASALT_TRY(change.begin(new_keys_, new_values_, policy_));
   table_.primary().make_row(new_record, table_.definition().schema_version, row_);
   // Entries that stay as they are must be in the transaction's batch all the same if its snapshot
   // may not have them: its own reads look there and in the snapshot only.
   const bool rewrites_all = transaction.may_be_newer_than_snapshot(old_key_);
-  transaction.note_row_change(old_key_);
-  transaction.note_table_change(table_.state().changed);
-  if (moves) {
-    transaction.note_row_change(new_key_);
-    BASALT_TRY(transaction.remove(table_.family(0), old_key_));
-  }
-  BASALT_TRY(transaction.put(table_.family(0), new_key_, row_));
-  for (std::size_t i = 1; i < table_.index_count(); ++i) {
-    const Entry& entry = entries_[i - 1];
-    const bool stays = entry.old_key == entry.key && entry.old_value == entry.value;
-    if (stays && !rewrites_all) continue;
-    // Also when only the value differs: a single removal must meet exactly one put.
-    BASALT_TRY(transaction.remove_single(table_.family(i), entry.old_key));
-    BASALT_TRY(transaction.put(table_.family(i), entry.key, entry.value));
-  }
-  return Status::ok();
+  return change_row(transaction, [&](txn::RowChange& change) -> Status {
+    change.note_row(old_key_);
+    if (moves) {
+      change.note_row(new_key_);
+      BASALT_TRY(change.remove(table_.family(0), old_key_));
+    }
+    BASALT_TRY(change.put(table_.family(0), new_key_, row_));
+    for (std::size_t i = 1; i < table_.index_count(); ++i) {
+      const Entry& entry = entries_[i - 1];
+      const bool stays = entry.old_key == entry.key && entry.old_value == entry.value;
+      if (stays && !rewrites_all) continue;
+      // Also when only the value differs: a single removal must meet exactly one put.
+      BASALT_TRY(change.remove_single(table_.family(i), entry.old_key));
+      BASALT_TRY(change.put(table_.family(i), entry.key, entry.value));
+    }
+    return Status::ok();
+  });
 }
 
 Status RowWriter::remove(txn::Transaction& transaction, const std::uint8_t* record,
@@ -166,17 +180,18 @@ Status RowWriter::remove(txn::Transaction& transaction, const std::uint8_t* reco
     BASALT_TRY(lock_vacated(transaction, i, record));
   }
 
-  txn::Transaction::RowChange change(transaction);
-  BASALT_TRY(change.begin({}, {}, policy_));
-  transaction.note_row_change(old_key_);
-  transaction.note_table_change(table_.state().changed);
-  BASALT_TRY(transaction.remove(table_.family(0), old_key_));
-  for (std::size_t i = 1; i < table_.index_count(); ++i) {
-    Entry& entry = entries_[i - 1];
-    table_.secondary(i).make_key(record, old_key_, entry.old_key);
-    BASALT_TRY(transaction.remove_single(table_.family(i), entry.old_key));
-  }
-  return Status::ok();
+  new_keys_.clear();
+  new_values_.clear();
+  return change_row(transaction, [&](txn::RowChange& change) -> Status {
+    change.note_row(old_key_);
+    BASALT_TRY(change.remove(table_.family(0), old_key_));
+    for (std::size_t i = 1; i < table_.index_count(); ++i) {
+      Entry& entry = entries_[i - 1];
+      table_.secondary(i).make_key(record, old_key_, entry.old_key);
+      BASALT_TRY(change.remove_single(table_.family(i), entry.old_key));
+    }
+    return Status::ok();
+  });
 }
 
 bool RowWriter::is_same_row(const std::uint8_t* old_record, const std::uint8_t* new_record) {

@@ -67,6 +67,10 @@ class RowWriter {
   Status lock_vacated(txn::Transaction& transaction, std::size_t index_number,
                       const std::uint8_t* record);
 
+  // Has `change` write the row, of which new_keys_ and new_values_ tell.
+  template <typename Change>
+  Status change_row(txn::Transaction& transaction, Change&& change);
+
   const Table& table_;
   lock::WaitPolicy policy_;
   bool is_private_ = false;

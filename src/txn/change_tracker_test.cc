@@ -67,8 +67,7 @@ TEST_F(ChangeTrackerTest, TransactionsReportWhatTheyChangeUntilTheyEnd) {
   for (const bool is_commit : {true, false}) {
     const std::uint64_t before = reader->newest_sequence();
     EXPECT_TRUE(reader->is_unchanged_since("k", before));
-    writer->note_row_change("k");
-    test::put(*writer, "k", "v");
+    test::put_noted(*writer, "k", "v");
     EXPECT_FALSE(reader->is_unchanged_since("k", before));
     basalt::test::must(is_commit ? writer->commit(kv::Durability::kBuffered) : writer->rollback());
     EXPECT_TRUE(reader->is_unchanged_since("k", reader->newest_sequence()));

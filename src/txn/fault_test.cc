@@ -116,7 +116,7 @@ TEST_F(TransactionFaultTest, WhileReadOnlyChangesFailAtOnceAndReadsGoOn) {
   auto transaction = changed("l", "w");
   fail(Operation::kAppend);
   EXPECT_FALSE(changed("m", "x")->commit(kv::Durability::kSynced).is_ok());
-  EXPECT_TRUE(fails_with(ErrorCode::kReadOnly, transaction->put(test::kFamily, "l", "x")));
+  EXPECT_TRUE(fails_with(ErrorCode::kReadOnly, test::put_locked(*transaction, "l", "x")));
   EXPECT_TRUE(fails_with(ErrorCode::kReadOnly, transaction->commit(kv::Durability::kSynced)));
   ASSERT_TRUE(succeeds(transaction->rollback()));
   EXPECT_EQ(test::read(*transaction, "k"), "v");

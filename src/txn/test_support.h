@@ -1,12 +1,14 @@
 #pragma once
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "base/test_support.h"
 #include "kv/test_directory.h"
 #include "lock/lock_manager.h"
+#include "txn/row_change.h"
 #include "txn/transaction.h"
 #include "txn/transaction_manager.h"
 
@@ -79,14 +81,39 @@ inline std::string read_newest(Transaction& transaction, std::string_view key) {
   return found ? std::string(value.view()) : "(none)";
 }
 
+// Puts a key that the transaction has locked, and that is there already unless `new_keys` has it.
+inline Status put_locked(Transaction& transaction, std::string_view key, std::string_view value,
+                         kv::FamilyId family = kFamily,
+                         std::span<const std::string_view> new_keys = {}) {
+  return change_row(transaction, {.new_keys = new_keys, .policy = kNoWait},
+                    [&](RowChange& change) { return change.put(family, key, value); });
+}
+
 inline void put(Transaction& transaction, std::string_view key, std::string_view value) {
   basalt::test::must(transaction.lock(key, lock::LockMode::kExclusive, kNoWait));
-  basalt::test::must(transaction.put(kFamily, key, value));
+  basalt::test::must(put_locked(transaction, key, value));
+}
+
+// The same, and readers with locks that are older are told.
+inline void put_noted(Transaction& transaction, std::string_view key, std::string_view value) {
+  basalt::test::must(transaction.lock(key, lock::LockMode::kExclusive, kNoWait));
+  basalt::test::must(change_row(transaction, {.policy = kNoWait}, [&](RowChange& change) {
+    change.note_row(key);
+    return change.put(kFamily, key, value);
+  }));
 }
 
 inline void remove(Transaction& transaction, std::string_view key) {
   basalt::test::must(transaction.lock(key, lock::LockMode::kExclusive, kNoWait));
-  basalt::test::must(transaction.remove(kFamily, key));
+  basalt::test::must(change_row(transaction, {.policy = kNoWait},
+                                [&](RowChange& change) { return change.remove(kFamily, key); }));
+}
+
+inline void remove_single(Transaction& transaction, std::string_view key) {
+  basalt::test::must(transaction.lock(key, lock::LockMode::kExclusive, kNoWait));
+  basalt::test::must(change_row(transaction, {.policy = kNoWait}, [&](RowChange& change) {
+    return change.remove_single(kFamily, key);
+  }));
 }
 
 inline void commit(Transaction& transaction) {

@@ -391,39 +391,11 @@ void Transaction::announce_inserts(std::span<const std::string_view> keys) {
   inserts_are_open_ = true;
 }
 
-// Announced first, then asked, then put: InsertRegistry says why.
-Status Transaction::begin_row_change(std::span<const std::string_view> new_keys,
-                                     std::span<const std::string_view> new_values,
-                                     const lock::WaitPolicy& policy) {
-  BASALT_TRY(check_size());
-  activate();
-  if (!new_keys.empty()) announce_inserts(new_keys);
-  if (!new_values.empty()) announce_inserts(new_values);
-  while (true) {
-    hold_batch_.lock();
-    const std::string_view* blocked = find_blocked(new_keys);
-    if (blocked == nullptr) blocked = find_blocked(new_values);
-    if (blocked == nullptr) break;
-    hold_batch_.unlock();
-    BASALT_TRY(manager_.locks().await_insert(owner_, *blocked, policy));
-  }
-  for (OpenScan* const scan : scans_) {
-    for (const std::string_view key : new_keys) scan->note_new_key(key);
-  }
-  return Status::ok();
-}
-
 const std::string_view* Transaction::find_blocked(std::span<const std::string_view> keys) {
   for (const std::string_view& key : keys) {
     if (manager_.locks().is_insert_blocked(owner_, key)) return &key;
   }
   return nullptr;
-}
-
-void Transaction::note_row_change(std::string_view row_key) {
-  const std::size_t bucket = ChangeTracker::bucket_of(row_key);
-  manager_.changes().note_change(bucket);
-  changed_buckets_.push_back(static_cast<std::uint32_t>(bucket));
 }
 
 void Transaction::add_changed_table(const std::shared_ptr<ChangeTime>& time) {
@@ -490,28 +462,10 @@ void Transaction::check_commit() const {
                       }));
 }
 
-Status Transaction::put(kv::FamilyId family, std::string_view key, std::string_view value) {
-  const BatchGuard guard(*this);
-  BASALT_TRY(begin_writing());
-  note_change(key);
-  return rdb::from_rocksdb(writes_->PutUntracked(manager_.database().family_handle(family),
-                                                 rdb::slice_of(key), rdb::slice_of(value)));
-}
-
-Status Transaction::remove(kv::FamilyId family, std::string_view key) {
-  const BatchGuard guard(*this);
-  BASALT_TRY(begin_writing());
+Status Transaction::queue_remove(kv::FamilyId family, std::string_view key) {
   note_change(key);
   return rdb::from_rocksdb(
       writes_->DeleteUntracked(manager_.database().family_handle(family), rdb::slice_of(key)));
-}
-
-Status Transaction::remove_single(kv::FamilyId family, std::string_view key) {
-  const BatchGuard guard(*this);
-  BASALT_TRY(begin_writing());
-  note_change(key);
-  return rdb::from_rocksdb(writes_->SingleDeleteUntracked(manager_.database().family_handle(family),
-                                                          rdb::slice_of(key)));
 }
 
 // ---- the end
@@ -561,7 +515,7 @@ Status Transaction::prepare(const std::string& name, kv::Durability durability,
       }
       // Recovery locks every key that the transaction changes; removing what is not there changes
       // nothing else.
-      for (const ValueLock& lock : value_locks_) BASALT_TRY(remove(lock.family, lock.key));
+      for (const ValueLock& lock : value_locks_) BASALT_TRY(queue_remove(lock.family, lock.key));
     }
     BASALT_TRY(check_room());
     BASALT_TRY(rdb::from_rocksdb(writes_->SetName(name)));

@@ -193,45 +193,11 @@ class Transaction {
   // Whether a locked row is certainly as an iterator made at that point shows it.
   bool is_unchanged_since(std::string_view row_key, std::uint64_t sequence) const;
 
-  // ---- writes (the caller holds the row's exclusive lock)
+  // ---- writes: see change_row() in row_change.h
 
   // Waits until nobody else's locks forbid to insert a key. Before the key itself is locked, so
   // that the one who is waited for can lock it.
   Status await_insert(std::string_view key, const lock::WaitPolicy& policy);
-
-  // While it lives the changes of one row are made: others who lock ranges see all of them or none.
-  class RowChange {
-   public:
-    explicit RowChange(Transaction& transaction) : transaction_(transaction) {}
-    ~RowChange() {
-      if (transaction_.hold_batch_.owns_lock()) transaction_.hold_batch_.unlock();
-    }
-    RowChange(const RowChange&) = delete;
-    RowChange& operator=(const RowChange&) = delete;
-    // To be called once, before the first change. `new_keys`: what will be put that is not there
-    // yet. `new_values`: keys that are there and will get another value, which readers with locks
-    // may have passed over as it was. Waits for locks on both as await_insert() does; then nothing
-    // may be waited for any more.
-    Status begin(std::span<const std::string_view> new_keys,
-                 std::span<const std::string_view> new_values, const lock::WaitPolicy& policy) {
-      return transaction_.begin_row_change(new_keys, new_values, policy);
-    }
-
-   private:
-    Transaction& transaction_;
-  };
-
-  // To be called before a row or one of its entries is changed.
-  void note_row_change(std::string_view row_key);
-  // The commit is to set `time`, if it changes anything.
-  void note_table_change(const std::shared_ptr<ChangeTime>& time) {
-    if (changed_tables_.empty() || changed_tables_.back() != time) add_changed_table(time);
-  }
-
-  Status put(kv::FamilyId family, std::string_view key, std::string_view value);
-  Status remove(kv::FamilyId family, std::string_view key);
-  // For keys that were put exactly once since they were last removed.
-  Status remove_single(kv::FamilyId family, std::string_view key);
 
   // ---- the end
 
@@ -259,6 +225,7 @@ class Transaction {
 
  private:
   friend class TransactionManager;
+  friend class RowChange;
   // Holds the batch for a block, unless it is held already.
   class BatchGuard {
    public:
@@ -277,9 +244,6 @@ class Transaction {
     const bool was_held_;
   };
 
-  Status begin_row_change(std::span<const std::string_view> new_keys,
-                          std::span<const std::string_view> new_values,
-                          const lock::WaitPolicy& policy);
   // The first of the keys that a range lock of somebody else's forbids to insert; null: none.
   const std::string_view* find_blocked(std::span<const std::string_view> keys);
   // Whether the batch is to be asked about a key: it costs as much as the search for a row.
@@ -314,6 +278,8 @@ class Transaction {
   void announce_inserts(std::span<const std::string_view> keys);
   // Before the key is changed in the batch, which is held.
   void note_change(std::string_view key);
+  // Queues the removal of a key. The batch is held.
+  Status queue_remove(kv::FamilyId family, std::string_view key);
   void check_commit() const;
   void activate();
   Status begin_writing();

@@ -122,13 +122,13 @@ TEST_F(PreparedTest, AfterACrashEveryKindOfChangeIsLockedAndApplied) {
   commit(*transaction);
   transaction->begin_statement(test::kRr);
   remove(*transaction, "removed");
-  must(transaction->remove_single(test::kFamily, "single"));
+  test::remove_single(*transaction, "single");
   put(*transaction, "changed", "1");
   put(*transaction, "changed", "2");
   const std::size_t savepoint = transaction->set_savepoint();
   put(*transaction, "undone", "v");
   must(transaction->rollback_to_savepoint(savepoint));
-  must(transaction->put(kv::kSystemFamily, "other family", "v"));
+  must(test::put_locked(*transaction, "other family", "v", kv::kSystemFamily));
   must(transaction->prepare("x", kv::Durability::kBuffered));
   store_.transactions().detach_prepared(std::move(transaction));
   store_.crash();

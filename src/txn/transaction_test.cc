@@ -60,16 +60,12 @@ TEST_F(TransactionTest, OwnWritesAreVisibleAtOnceAndToOthersOnlyAfterCommit) {
 TEST_F(TransactionTest, WhoseChangesTakeTooMuchMemoryMayChangeNoFurtherRowsAndCanCommit) {
   a_->set_memory_max(10'000, false);
   put(*a_, "k", std::string(5'000, 'v'));
-  {
-    Transaction::RowChange change(*a_);
-    const Status status = change.begin({}, {}, kNoWait);
-    EXPECT_TRUE(fails_with(ErrorCode::kTooLarge, status));
-    EXPECT_NE(status.message().find("rocksdb_write_batch_max_bytes"), std::string::npos);
-  }
+  const Status status = test::put_locked(*a_, "k", "w");
+  EXPECT_TRUE(fails_with(ErrorCode::kTooLarge, status));
+  EXPECT_NE(status.message().find("rocksdb_write_batch_max_bytes"), std::string::npos);
   commit(*a_);
   EXPECT_EQ(read_newest(*b_, "k"), std::string(5'000, 'v'));
-  Transaction::RowChange next(*a_);
-  EXPECT_TRUE(succeeds(next.begin({}, {}, kNoWait))) << "the next transaction begins with nothing";
+  EXPECT_TRUE(succeeds(test::put_locked(*a_, "k", "w"))) << "the next one begins with nothing";
 }
 
 // The memory of its own that the transaction takes before its commit, with what the batch takes for
@@ -87,9 +83,7 @@ TEST_F(TransactionTest, ItsMemoryIsThatWhichTheAllocatorGave) {
       double greatest = 0;
       for (std::size_t i = 0; transaction->memory_bytes() < (std::uint64_t{24} << 20); ++i) {
         const std::string key = "row " + std::to_string(1'000'000 + i);
-        must(transaction->lock(key, lock::LockMode::kExclusive, kNoWait));
-        transaction->note_row_change(key);
-        put(*transaction, key, std::string(value_bytes, 'v'));
+        test::put_noted(*transaction, key, std::string(value_bytes, 'v'));
         if (i == 0 && looks_up) read_newest(*transaction, key);
         if (i % 100 != 0 || transaction->memory_bytes() < (std::uint64_t{1} << 20)) continue;
         const auto allocated = static_cast<double>(in_use() - before);
@@ -155,9 +149,8 @@ TEST_F(TransactionTest, OwnWritesAreFoundWhereverTheyAreInTheirIndex) {
 // Asked by the transaction itself or by another one, after each number of changes.
 TEST_F(TransactionTest, ChangesAreFoundHoweverManyThereAreWhenSomebodyFirstAsks) {
   const auto insert = [this](std::string_view key) {
-    Transaction::RowChange change(*a_);
-    must(change.begin({&key, 1}, {}, kNoWait));
-    put(*a_, key, "v");
+    must(a_->lock(key, lock::LockMode::kExclusive, kNoWait));
+    must(test::put_locked(*a_, key, "v", test::kFamily, {&key, 1}));
   };
   const std::vector<std::string> keys = {"idx1d", "idx1b", "idx1e", "idx1a", "idx1c"};
   for (std::size_t first = 0; first < keys.size(); ++first) {
@@ -191,8 +184,7 @@ TEST_F(TransactionTest, RemovedKeysAreGoneForTheRemoverBeforeTheCommit) {
   commit_put("one", "v");
   commit_put("two", "v");
   remove(*a_, "one");
-  must(a_->lock("two", lock::LockMode::kExclusive, kNoWait));
-  must(a_->remove_single(test::kFamily, "two"));
+  test::remove_single(*a_, "two");
   for (const char* key : {"one", "two"}) {
     EXPECT_EQ(read(*a_, key), "(none)");
     EXPECT_EQ(read(*b_, key), "v");

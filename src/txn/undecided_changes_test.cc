@@ -79,10 +79,11 @@ TEST_F(UndecidedChangesTest, EveryKindOfChangeCounts) {
   const std::string key = key_of(kIndex);
   for (int kind = 0; kind < 3; ++kind) {
     const auto transaction = store_.begin();
-    must(transaction->lock(key, lock::LockMode::kExclusive, kNoWait));
-    must(kind == 0   ? transaction->put(test::kFamily, key, "v")
-         : kind == 1 ? transaction->remove(test::kFamily, key)
-                     : transaction->remove_single(test::kFamily, key));
+    switch (kind) {
+      case 0: test::put(*transaction, key, "v"); break;
+      case 1: test::remove(*transaction, key); break;
+      default: test::remove_single(*transaction, key);
+    }
     EXPECT_TRUE(has_changes()) << kind;
   }
   EXPECT_FALSE(has_changes());

@@ -1,0 +1,65 @@
+#include "txn/row_change.h"
+
+#include <rocksdb/utilities/transaction.h>
+
+#include "base/assert.h"
+#include "rdb/slice.h"
+#include "rdb/status_conversion.h"
+#include "txn/transaction_manager.h"
+
+namespace basalt::txn {
+
+RowChange::~RowChange() {
+  if (transaction_.hold_batch_.owns_lock()) transaction_.hold_batch_.unlock();
+}
+
+// Announced first, then asked, then put: InsertRegistry says why.
+Status RowChange::begin(const RowChangePlan& plan) {
+  Transaction& transaction = transaction_;
+  BASALT_DEBUG_ASSERT(!transaction.hold_batch_.owns_lock());
+  BASALT_TRY(transaction.check_size());
+  transaction.activate();
+  if (!plan.new_keys.empty()) transaction.announce_inserts(plan.new_keys);
+  if (!plan.new_values.empty()) transaction.announce_inserts(plan.new_values);
+  while (true) {
+    transaction.hold_batch_.lock();
+    const std::string_view* blocked = transaction.find_blocked(plan.new_keys);
+    if (blocked == nullptr) blocked = transaction.find_blocked(plan.new_values);
+    if (blocked == nullptr) break;
+    transaction.hold_batch_.unlock();
+    BASALT_TRY(
+        transaction.manager_.locks().await_insert(transaction.owner_, *blocked, plan.policy));
+  }
+  for (OpenScan* const scan : transaction.scans_) {
+    for (const std::string_view key : plan.new_keys) scan->note_new_key(key);
+  }
+  return transaction.begin_writing();
+}
+
+void RowChange::note_row(std::string_view row_key) {
+  BASALT_DEBUG_ASSERT(locks_ == RowLocks::kNotNeeded ||
+                      transaction_.manager_.locks().holds(transaction_.owner_, row_key,
+                                                          lock::LockMode::kExclusive));
+  const std::size_t bucket = ChangeTracker::bucket_of(row_key);
+  transaction_.manager_.changes().note_change(bucket);
+  transaction_.changed_buckets_.push_back(static_cast<std::uint32_t>(bucket));
+}
+
+Status RowChange::put(kv::FamilyId family, std::string_view key, std::string_view value) {
+  transaction_.note_change(key);
+  return rdb::from_rocksdb(
+      transaction_.writes_->PutUntracked(transaction_.manager_.database().family_handle(family),
+                                         rdb::slice_of(key), rdb::slice_of(value)));
+}
+
+Status RowChange::remove(kv::FamilyId family, std::string_view key) {
+  return transaction_.queue_remove(family, key);
+}
+
+Status RowChange::remove_single(kv::FamilyId family, std::string_view key) {
+  transaction_.note_change(key);
+  return rdb::from_rocksdb(transaction_.writes_->SingleDeleteUntracked(
+      transaction_.manager_.database().family_handle(family), rdb::slice_of(key)));
+}
+
+}  // namespace basalt::txn
