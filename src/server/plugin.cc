@@ -4,6 +4,7 @@
 
 #include "base/heap.h"
 #include "base/log.h"
+#include "server/convert/table_layout.h"
 #include "server/coordinator.h"
 #include "server/handlerton/hooks.h"
 #include "server/information_schema.h"
@@ -51,6 +52,16 @@ void warn_of_undecided() {
                                       "until the server is restarted with this plugin");
 }
 
+// Temporary tables are gone after a restart, and so is what was prepared in them alone: there is
+// nothing to decide, and XA RECOVER does not list it.
+Status forget_temporary_transactions() {
+  const catalog::Catalog& catalog = the_engine().catalog();
+  return the_engine().transactions().rollback_prepared_in([&catalog](catalog::IndexId index) {
+    const catalog::TablePointer table = catalog.find_by_index(index);
+    return table == nullptr || is_temporary_name(table->name);
+  });
+}
+
 int init(void* argument) noexcept {
   give_freed_memory_back_early();
   set_log_sink(write_to_error_log);
@@ -68,6 +79,9 @@ int init(void* argument) noexcept {
   }
   plugin->engine = std::move(engine.value());
   g_plugin = plugin.release();
+  if (const Status status = forget_temporary_transactions(); !status.is_ok()) {
+    log_message(LogLevel::kError, "prepared transactions: " + status.message());
+  }
   the_engine().worker().set_sync_wal(!commits_are_synced());
   log_binlog_position();
   handlerton* hton = g_plugin->hton;

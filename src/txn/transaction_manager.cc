@@ -148,6 +148,23 @@ Status TransactionManager::rollback_prepared(const std::string& name, bool& foun
   return status;
 }
 
+Status TransactionManager::rollback_prepared_in(
+    const std::function<bool(std::uint32_t index)>& is_gone) {
+  std::vector<std::string> names;
+  {
+    const std::lock_guard guard(mutex_);
+    for (const auto& [name, transaction] : prepared_) {
+      const std::span<const std::uint32_t> changed = transaction->changed_indexes_.all();
+      if (!changed.empty() && std::ranges::all_of(changed, is_gone)) names.push_back(name);
+    }
+  }
+  for (const std::string& name : names) {
+    bool found = false;
+    BASALT_TRY(rollback_prepared(name, found));
+  }
+  return Status::ok();
+}
+
 void TransactionManager::keep_decided(std::shared_ptr<Transaction> transaction, Decision decision) {
   locks_.forget_user(transaction->lock_owner());
   if (std::exchange(transaction->is_user_prepared_, false)) {

@@ -73,6 +73,9 @@ class TransactionManager {
   // is waited for: the session is ending.
   Status commit_prepared(const std::string& name, bool& found);
   Status rollback_prepared(const std::string& name, bool& found);
+  // Rolls back what is prepared, without a session, and has changed indexes that `is_gone` names
+  // and no others. To be called after recover(), before anybody asks for prepared_names().
+  Status rollback_prepared_in(const std::function<bool(std::uint32_t index)>& is_gone);
 
   // Takes a transaction out of its session that is prepared or ordered, and decided, but whose
   // decision could not be written: txn/decided_transactions.h.

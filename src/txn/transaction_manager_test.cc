@@ -114,6 +114,28 @@ TEST_F(PreparedTest, ItSurvivesSeveralRestartsAndAFlush) {
   EXPECT_EQ(committed("k"), "v");
 }
 
+TEST_F(PreparedTest, AfterACrashWhatChangedNothingButIndexesThatAreGoneIsRolledBack) {
+  const auto key_of = [](char index) { return std::string("\0\0\0", 3) + index + "k"; };
+  prepare("gone", key_of(1), "v");
+  prepare("kept", key_of(2), "v");
+  auto both = store_.begin();
+  put(*both, key_of(1) + "2", "v");
+  put(*both, key_of(2) + "2", "v");
+  must(both->prepare("both", kv::Durability::kBuffered));
+  store_.transactions().detach_prepared(std::move(both));
+  auto nothing = store_.begin();
+  must(nothing->lock("locked", lock::LockMode::kExclusive, kNoWait));
+  must(nothing->prepare("nothing", kv::Durability::kBuffered));
+  store_.transactions().detach_prepared(std::move(nothing));
+  store_.crash();
+  must(store_.transactions().rollback_prepared_in([](std::uint32_t index) { return index == 1; }));
+  EXPECT_EQ(store_.transactions().prepared_names(), (Names{"both", "kept", "nothing"}));
+  EXPECT_FALSE(is_locked(key_of(1)));
+  EXPECT_TRUE(is_locked(key_of(2)));
+  store_.reopen();
+  EXPECT_EQ(store_.transactions().prepared_names(), (Names{"both", "kept", "nothing"}));
+}
+
 TEST_F(PreparedTest, AfterACrashEveryKindOfChangeIsLockedAndApplied) {
   auto transaction = store_.begin();
   put(*transaction, "removed", "old");
