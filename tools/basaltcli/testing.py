@@ -142,7 +142,8 @@ def _layers(_: Context) -> Outcome:
 def _format(_: Context) -> Outcome:
     outcome = Outcome()
     debian.ensure(["clang-format-14"])
-    for check in ("tools/tidy.py", "tools/lengths.py", "tools/cxx_format.py"):
+    for check in ("tools/tidy.py", "tools/lengths.py", "tools/doc_names.py",
+                  "tools/cxx_format.py"):
         outcome.add(check, _program([check]))
     for path in sorted((layout.ROOT / "tools").glob("*_test.py")):
         if path.name != "check_layers_test.py":
