@@ -20,13 +20,15 @@ namespace {
 constexpr int kLevel = 1;
 // A match is looked for at every third position.
 constexpr int kAcceleration = 3;
-// Of so many blocks one is stored in both ways, and of those a file begins with, each.
+// One of kTrialInterval blocks is tried in both ways, and so are the first kFirstTrials blocks
+// of a file.
 constexpr std::uint32_t kTrialInterval = 32;
 constexpr std::uint32_t kFirstTrials = 4;
 // Blocks are cut between entries: one that holds a large value may be of any size. A trial of it
 // would take as much memory again, and outvote many others.
 constexpr std::size_t kTrialBytesMax = 256 * 1024;
-// By which part of themselves blocks may be larger for being stored in the cheap way.
+// Blocks are compressed in the cheap way while that makes them larger by at most size /
+// kGrowthDivisor.
 constexpr std::uint64_t kGrowthDivisor = 40;
 
 struct ContextDeleter {

@@ -16,42 +16,61 @@
 namespace basalt::block_cache {
 namespace {
 
-// While tiered, so many parts in kParts of the capacity are for all but compressed blocks: few if
-// each lookup that a compressed block serves saves a read, more if next to nothing is read.
+// A tiered cache gives kPartsFew or kPartsMore of kParts equal parts of its room to everything but
+// compressed blocks: few where each lookup that a compressed block serves saves a read, more where
+// next to nothing is read. The room is the capacity less what is reserved. Of 800 MB, compressed
+// blocks have 700 MB with few parts and 600 MB with more.
 constexpr std::size_t kPartsFew = 1;
 constexpr std::size_t kPartsMore = 2;
 constexpr std::size_t kParts = 8;
-// One miss of a data block in so many lookups is a reason for few of them, or for more. Reads of
-// indexes and filters, in so many lookups of data, are a reason for more, and remain one.
+// The parts follow the misses among kLookups lookups of data blocks. More than
+// lookups/kMissesForFew misses lead to few parts, fewer than lookups/kMissesForMore to more. More
+// than lookups/kIndexMissesForMore reads of indexes and filters lead to more parts for good. Of
+// 32,768 lookups these are 4,096 misses, 1,024 misses and 512 reads.
 constexpr std::uint32_t kMissesForFew = 8;
 constexpr std::uint32_t kMissesForMore = 32;
 constexpr std::uint32_t kIndexMissesForMore = 64;
-// Uncompressed blocks have room while so much of theirs is free. Blocks that are used once take
-// theirs from it for that time, so that it is never full to the last byte.
+// A cache counts as full when less than capacity/kFreeShare of it is free: of 320 MB, less than 10
+// MB. Blocks that are used once take their memory from it for that time, so it is never full to the
+// last byte.
 constexpr std::size_t kFreeShare = 32;
 
-// The form is chosen anew after about so many lookups.
+// The form is chosen anew after about kLookups lookups of data blocks. They are counted in groups
+// of blocks; each time that a group has counted kLookupsCounted of them, the groups are added up.
+// With 16 groups that is after 32,768 to 36,864 lookups.
 constexpr std::uint32_t kLookups = 32 * 1024;
-constexpr std::uint32_t kLookupsCounted = 256;  // in one group of blocks, before all are added up
-// One miss in so many lookups is many, or next to none.
+constexpr std::uint32_t kLookupsCounted = 256;
+// A full cache becomes tiered when at least lookups/kMissesMany of the lookups miss. A tiered one
+// becomes uncompressed when at most lookups/kMissesFew miss and all of it would fit. Of 32,768
+// lookups these are 2,048 and 128 misses.
 constexpr std::uint32_t kMissesMany = 16;
 constexpr std::uint32_t kMissesFew = 256;
-// How much larger blocks are uncompressed, at most, when it is asked whether they would fit.
+// All of a tiered cache would fit uncompressed if uncompressed + kExpansion * compressed bytes are
+// at most its capacity: 100 MB uncompressed and 200 MB compressed would fit into 700 MB. Blocks are
+// taken to be three times as large when they are not compressed.
 constexpr std::size_t kExpansion = 3;
 
-// Capacities are changed if they are off by more than such a part.
+// The capacities of the two forms are changed when one is off by more than capacity/kSteps: by 4
+// MiB of 1 GiB.
 constexpr std::size_t kSteps = 256;
-// Memory that is lost between blocks in use is part of the capacity, beyond such a share of it. Up
-// to a half: each size of blocks needs some memory of its own.
+// Memory that is lost between uncompressed blocks counts as used beyond capacity/kLossShare, and up
+// to half of the capacity, since each size of blocks needs some memory of its own. With a capacity
+// of 800 MB, blocks of 320 MB that hold 400 MB of memory lose 80 MB, of which 30 MB are taken off
+// the capacity. Compressed blocks may hold compressed/kLossShare + kLossOfSizes beside their own
+// bytes: 42 MB beside 640 MB.
 constexpr std::size_t kLossShare = 16;
-// Uncompressed blocks may hold memory beyond theirs, up to such a share of the capacity, before all
-// that are not in use are dropped.
+// When the capacity changes, uncompressed blocks that are not in use are dropped if all of them
+// hold more memory than their own capacity + capacity/kHoldShare + kLossOfSizes: of 800 MB with 100
+// MB for them, more than 202 MB.
 constexpr std::size_t kHoldShare = 8;
-// So many chunks at most are given back by who inserts a block; it is a query.
+// An insertion of a block gives back at most kChunksOfInsert chunks of memory, 4 MiB, because a
+// query waits for it. The next insertion goes on.
 constexpr std::size_t kChunksOfInsert = 16;
-// After blocks were dropped to choose anew, so many choices at most pass before it may be undone.
+// After blocks were dropped for another form or other parts, min(4 * the last number,
+// kBackoffRoundsMax) choices pass before that may be undone: 4, 16, 64, 256, then 1024 each time.
 constexpr std::uint32_t kBackoffRoundsMax = 1024;
-// Compressed blocks of each size have a chunk with room, and there are about so many sizes.
+// Blocks of each size class have a chunk that is not full, and most blocks are of about eight
+// classes: 8 * 256 KiB = 2 MiB.
 constexpr std::size_t kLossOfSizes = 8 * BlockMemory::kChunkBytes;
 
 // A block as it is in its file, which is uncompressed if it does not become smaller; its bytes
@@ -84,7 +103,9 @@ void destroy(rdb::Cache::ObjectPtr block, rdb::MemoryAllocator* memory) {
 const rdb::Cache::CacheItemHelper kCompressedHelper(rdb::CacheEntryRole::kDataBlock, destroy);
 
 // In each shard of the cache there must be room for several filters of large files, 5 MB each, even
-// if an eighth of the capacity is for them. Where there is not, each lookup reads a filter.
+// if an eighth of the capacity is for them. Where there is not, each lookup reads a filter. The
+// number of shards is capacity/kCapacityOfShard, at least 1, rounded down to a power of two, and at
+// most 2^kShardBitsMost: one shard below 1 GiB, two of 1.5 GiB, 64 from 32 GiB on.
 constexpr std::size_t kCapacityOfShard = std::size_t{512} * 1024 * 1024;
 constexpr std::size_t kShardBitsMost = 6;
 
@@ -104,7 +125,7 @@ std::shared_ptr<rdb::Cache> make_clock_cache(std::size_t capacity, int bits,
   return options.MakeSharedCache();
 }
 
-// Of the room for blocks of a tiered cache.
+// Returns the part of the room of a tiered cache that is for compressed blocks.
 std::size_t compressed_part(std::size_t room, std::size_t other_parts) {
   return room / kParts * (kParts - other_parts);
 }

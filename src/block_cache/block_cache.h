@@ -79,7 +79,7 @@ class BlockCache final : public rdb::CacheWrapper {
 
  private:
   class Allocator;
-  // Of one of several groups of blocks: to count all in one place would slow many cores down.
+  // Lookups are counted in several groups of blocks, since one counter would slow many cores down.
   struct alignas(64) Count {
     std::atomic<std::uint32_t> lookups{0};
   };
@@ -125,7 +125,8 @@ class BlockCache final : public rdb::CacheWrapper {
   bool has_dropped_indexes_ = false;  // guarded by mutex_; since the last choice
   std::uint32_t backoff_rounds_ = 1;  // guarded by mutex_
   std::uint32_t rounds_to_wait_ = 0;  // guarded by mutex_; before more may be uncompressed
-  // Held by who chooses the form or shares the capacity; others need not wait for that.
+  // A thread holds it while it chooses the form or shares the capacity. Other threads need not wait
+  // for that.
   std::mutex mutex_;
 };
 

@@ -21,7 +21,7 @@ constexpr std::size_t kSmallest = 256;
 constexpr std::size_t kLargest = 32 * 1024;
 constexpr std::size_t kStepsPerDoubling = 8;
 constexpr std::size_t kPageBytes = 4096;
-// Of so many chunks the emptiest is retired.
+// Retiring looks at kCandidates chunks and takes the emptiest of them.
 constexpr std::size_t kCandidates = 16;
 
 // `bytes` of address space that begins at a multiple of kChunkBytes; nothing is used of it yet.

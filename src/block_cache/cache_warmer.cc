@@ -13,9 +13,9 @@ namespace {
 constexpr std::size_t kReadBytes = 1024 * 1024;
 // How many entries it goes over before it looks whether it should end.
 constexpr int kStride = 1024;
-// Of so many bytes in files one at least must have room. What is loaded in vain costs a few seconds
-// of the device; what is not loaded, a request for each block, for as long as it takes to fill the
-// cache by them.
+// The cache is filled at the start if at least one of kDatabaseSizesMax bytes in files has room.
+// What is loaded in vain costs a few seconds of the device. What is not loaded costs a request for
+// each block, until the cache has been filled by such requests.
 constexpr std::uint64_t kDatabaseSizesMax = 8;
 
 }  // namespace
