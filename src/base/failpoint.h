@@ -12,8 +12,8 @@ namespace basalt {
 void visit_failpoint(std::string_view name) noexcept;
 
 // Named places where a test may hold a thread, to look at what others do meanwhile. The environment
-// variable BASALT_HOLDPOINT names one and a file, "name:path"; whoever comes there waits as long as
-// the file exists.
+// variable BASALT_HOLDPOINT names one and a file, "name:path". A thread that comes there waits as
+// long as the file exists.
 void visit_holdpoint(std::string_view name) noexcept;
 
 }  // namespace basalt

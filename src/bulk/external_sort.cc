@@ -130,7 +130,7 @@ class ExternalSort::MemoryReader final : public Reader {
   std::span<const Entry> entries_;  // that are still to come
 };
 
-// Of the entries of a run those in a range.
+// Reads the entries of a run that are in a range.
 class ExternalSort::RunReader final : public Reader {
  public:
   RunReader(const File& file, const Run& run, const KeyRange& range, std::size_t read_bytes)

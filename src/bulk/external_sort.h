@@ -34,8 +34,8 @@ class ExternalSort {
   using Visit = std::function<Status(std::string_view key, std::string_view value)>;
   static constexpr std::size_t kReadBytesMin = std::size_t{16} << 10;
 
-  // `path`: of the file, which is made when memory is full and removed by who owns its directory.
-  // `files` and `health` are the database's, and outlive this.
+  // The file at `path` is made when memory is full. The owner of its directory removes it. `files`
+  // and `health` are the database's, and outlive this.
   ExternalSort(rdb::FileSystem& files, wal::Health& health, std::string path,
                std::size_t memory_bytes);
   ~ExternalSort();

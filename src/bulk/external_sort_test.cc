@@ -60,7 +60,7 @@ class ExternalSortTest : public testing::Test {
       return Status::ok();
     });
   }
-  // By a new sort, the only one.
+  // Sorts with a new sort, the only one.
   Status sort_all(const Entries& entries, Entries& found) {
     sorts_.clear();
     ExternalSort& sort = *add_sort();

@@ -40,7 +40,7 @@ Status SstWriter::end_file() {
 }
 
 Status SstWriter::put(std::string_view key, std::string_view value) {
-  // Of each entry: others write beside this one, and all share the space that is left.
+  // Each entry asks, since others write at the same time and all share the space that is left.
   BASALT_TRY(health_.check_writable());
   if (!file_is_open_) BASALT_TRY(begin_file());
   BASALT_TRY(rdb::from_rocksdb(writer_->files.Put(rdb::slice_of(key), rdb::slice_of(value))));

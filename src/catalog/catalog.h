@@ -88,10 +88,10 @@ class Catalog {
   // ---- indexes that are built while the table is there without them
 
   // Gives ids to the indexes that `altered` has more than the table of its name, and returns what
-  // the table becomes with them. Until it is published or abandoned, which who calls this must do,
-  // nothing reclaims what is built, and find_by_index() knows the new ids; after a crash they are
-  // dropped indexes. Nobody else may change the table meanwhile. kTableNotFound;
-  // kDefinitionMismatch if there are other differences.
+  // the table becomes with them. The caller must publish or abandon them. Until then nothing
+  // reclaims what is built, and find_by_index() knows the new ids; after a crash they are dropped
+  // indexes. Nobody else may change the table meanwhile. kTableNotFound; kDefinitionMismatch if
+  // there are other differences.
   Result<TablePointer> reserve_indexes(TableDefinition altered);
   // Makes the table what reserve_indexes() has returned. kTableNotFound, kDefinitionMismatch.
   Status publish_indexes(const TablePointer& altered);

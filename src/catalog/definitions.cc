@@ -14,7 +14,8 @@ constexpr std::uint64_t kIndexesMax = 128;
 constexpr std::uint64_t kPartsMax = 64;
 
 enum ColumnFlags : std::uint8_t { kNullable = 1, kStored = 2 };
-// Of an index: whether it is unique, and above that bit the number of value-locked parts.
+// The stored uniqueness of an index: one bit for a unique index, and above it the number of
+// value-locked parts.
 constexpr std::uint64_t kUnique = 1;
 constexpr std::uint64_t kValueLockPart = 2;
 

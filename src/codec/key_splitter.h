@@ -18,9 +18,9 @@ namespace basalt::codec {
 
 class KeySplitter {
  public:
-  // Of a primary key: its parts, or the hidden row id as the only part.
+  // Splits primary keys: their parts, or the hidden row id as the only part.
   KeySplitter(const TableLayout& table, const IndexLayout& primary);
-  // Of secondary entries: the own parts, then those of the primary key that follow.
+  // Splits the keys of secondary entries: the own parts, then those of the primary key that follow.
   KeySplitter(const TableLayout& table, const IndexLayout& secondary, const IndexLayout& primary);
   ~KeySplitter();
   KeySplitter(KeySplitter&&) noexcept;

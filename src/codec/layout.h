@@ -38,7 +38,7 @@ struct ColumnLayout {
   std::uint8_t null_mask = 0;
   // False: VIRTUAL generated; computed by the server and not part of the row.
   bool stored = true;
-  // Of strings and blobs. Null: binary_collation().
+  // The collation of a string or blob. Null: binary_collation().
   const Collation* collation = nullptr;
 };
 

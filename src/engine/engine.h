@@ -79,9 +79,9 @@ class Engine {
   Status truncate_table(std::string_view name, const void* user = nullptr,
                         Undecided undecided = Undecided::kRefuse);
   // kLockTimeout, with what to do in its message, if a transaction has changed the table that has
-  // not ended and is not of `user` (null: of anybody). Whoever makes another thing of the rows than
-  // the table has to ask, while nobody can begin to change it: no metadata lock speaks for
-  // transactions that XA PREPARE has left.
+  // not ended and is not of `user` (null: of anybody). The caller must ask before it drops, empties
+  // or copies the rows, and at a time when nobody can begin to change the table: no metadata lock
+  // stands for transactions that XA PREPARE has left.
   Status check_decided(const catalog::TableDefinition& table, const void* user) const;
 
   // ---- indexes added to a table that others read, and nobody writes, meanwhile: reserve -> build

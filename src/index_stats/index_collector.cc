@@ -52,8 +52,8 @@ class IndexCounter {
   bool picks_versions_ = true;
   std::uint64_t next_anchor_ = 0;
   std::string previous_;  // the whole key
-  // Of the last put: where its parts end, what the prefix up to there hashes to, and how many
-  // bytes of it the current key shares.
+  // These are of the last put: where its parts end, what the prefix up to there hashes to, and how
+  // many bytes of it the current key shares.
   std::array<std::uint32_t, kPartsMax> ends_;
   std::array<std::uint32_t, kPartsMax> hashes_;
   std::size_t common_with_put_ = 0;

@@ -44,7 +44,7 @@ namespace {
 constexpr std::chrono::milliseconds kInterruptionInterval{100};
 constexpr std::string_view kSystemFamilyName = "__system__";
 
-// Of all data blocks of some files.
+// The bytes of all data blocks of some files.
 struct DataBytes {
   std::uint64_t stored = 0;
   std::uint64_t raw = 0;  // of keys and values
@@ -165,8 +165,8 @@ Result<std::unique_ptr<Database>> Database::open(const DatabaseOptions& options,
   }
   bulk::BuildDirectory::remove_all(options.directory);
   BASALT_TRY(database->verify_wals());
-  // Of a process that was killed they are perhaps only in memory, and what is replayed of them goes
-  // to files: the next crash must not find less of them than this opening.
+  // The WALs of a process that was killed are perhaps only in the page cache, and what is replayed
+  // of them goes to files: the next crash must not find less of them than this opening.
   BASALT_TRY(database->files_->sync_wals_in(options.directory));
   BASALT_TRY(database->open_families());
   const wal::WalMark opened{wal::WalMark::Kind::kOpened, database->continuity_->next().value_or(0)};

@@ -93,7 +93,7 @@ class PinnedValues {
   PinnedValues& operator=(PinnedValues&&) noexcept;
 
   State state(std::size_t number) const;
-  // Of a key that was found.
+  // Returns the value of a key that was found.
   std::string_view view(std::size_t number) const;
   void reset();
 
@@ -269,8 +269,8 @@ class Database {
   std::vector<std::string> family_names() const;
 
   // Calls `write`, which writes to the WAL by rocksdb() and returns what rocksdb() has returned. If
-  // that fails, what was appended to the WAL is taken back, so that no later start finds it. Where
-  // RocksDB only says that the WAL has failed before, whoever met that has its cause: waits a
+  // that fails, what was appended to the WAL is taken back, so that no later start finds it. If
+  // RocksDB only says that the WAL has failed before, another thread has met the cause: waits a
   // moment until it is known, and returns it.
   template <typename Write>
   Status write_wal(const Write& write) const {

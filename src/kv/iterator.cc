@@ -32,7 +32,7 @@ Iterator::Iterator(IteratorParts parts, IteratorPool& pool)
     : entries_(Entries::kStay), parts_(std::move(parts)), pool_(&pool) {}
 
 Iterator::~Iterator() {
-  // Of one that was moved from nothing is left.
+  // An iterator that was moved from has no parts left.
   if (pool_ == nullptr || parts_.iterator == nullptr) return;
   pool_->give_back(std::make_unique<IteratorParts>(std::move(parts_)));
 }

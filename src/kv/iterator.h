@@ -64,8 +64,8 @@ class Iterator {
   Entries entries_;
   bool is_valid_ = false;
   bool is_ahead_ = false;  // a copy is shown, and RocksDB is on the entry after all of them
-  // Of a run, which begins with a seek or a step back: moves, as far as they matter, and how many
-  // to make ahead next.
+  // A run begins with a seek or a step back. These are its moves, as far as they matter, and how
+  // many to make ahead next.
   std::uint8_t moves_forward_ = 0;
   std::size_t batch_entries_ = 0;
   std::string_view key_;

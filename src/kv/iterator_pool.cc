@@ -44,7 +44,8 @@ std::unique_ptr<IteratorParts> IteratorPool::take(const IteratorKind& kind,
 
 void IteratorPool::give_back(std::unique_ptr<IteratorParts> parts) {
   const std::uint64_t round_of_parts = parts->round;
-  // An error that it met beyond what it has shown is met again by whoever goes there.
+  // An error that it met beyond what it has shown is met again by the next iterator that goes
+  // there.
   const bool is_sound = parts->iterator->status().ok();
   if (round_of_parts != round() || !is_sound) return;
   const std::unique_ptr<IteratorParts> other(idle_.put(parts.release()));

@@ -65,8 +65,8 @@ class IteratorPool {
   // which are set; null if there are none of that kind. It is nowhere until it seeks.
   std::unique_ptr<IteratorParts> take(const IteratorKind& kind, const rdb::Snapshot* snapshot,
                                       const KeyRange& range);
-  // Of an iterator both of whose bounds are set. One with an error is released, and one of an
-  // earlier round.
+  // Keeps an iterator both of whose bounds are set. One that has an error or is of an earlier round
+  // is released.
   void give_back(std::unique_ptr<IteratorParts> parts);
   // Releases those that are in no use, and ends the round.
   void release_idle();

@@ -183,13 +183,13 @@ TEST_F(IteratorTest, TheBlocksOfAShortRangeAreReadWithOneRequestIfItsSizeIsKnown
   EXPECT_GE(reads_of({}, {"c1100", "c1120"}), 3);
   EXPECT_EQ(reads_of({.expected_bytes = 20'000}, {"c1300", "c1320"}), 1);
   EXPECT_EQ(reads_of({.expected_bytes = 20'000}, {"c1300", "c1320"}), 0) << "it is in the cache";
-  // By the same iterator, which has read ahead elsewhere.
+  // The same iterator reads, and it has read ahead elsewhere.
   EXPECT_EQ(reads_of({.expected_bytes = 20'000}, {"c1200", "c1220"}), 1) << "it lies before";
   EXPECT_EQ(reads_of({.expected_bytes = 20'000}, {"c1250", "c1270"}), 1) << "it lies behind";
 }
 
 TEST_F(IteratorTest, ALongWalkThatTurnsNowAndThenSeesWhatTheMapHas) {
-  // Of some hundred bytes, some too large for the place of those that are passed over.
+  // Values have some hundred bytes, and some are too large for the batch buffer.
   for (int i = 0; i < 400; ++i) {
     WriteBatch batch;
     const std::string key = "k" + std::to_string(1000 + i);

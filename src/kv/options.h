@@ -19,9 +19,9 @@ enum class DirectIo : std::uint8_t {
 struct DatabaseOptions {
   std::string directory;
   std::uint64_t block_cache_bytes = 0;
-  // Of all of this process, if no limit of its control group says otherwise later. When it is not
-  // zero, the block cache has what the rest leaves of it, see block_cache/memory_budget.h: all of
-  // that, and block_cache_bytes to begin with, where these are chosen; block_cache_bytes at most
+  // The memory of this whole process, unless its control group has another limit later. If it is
+  // not zero, the block cache has what the rest leaves of it, see block_cache/memory_budget.h: all
+  // of that, and block_cache_bytes to begin with, where these are chosen; block_cache_bytes at most
   // where they are given. Always chosen.
   std::uint64_t process_memory_bytes = 0;
   std::uint64_t memtable_bytes = 0;         // one memtable of one column family

@@ -2,7 +2,7 @@
 
 #include "base/test_support.h"
 
-// Goal: whoever sets nothing gets sizes that fit the machine, and whoever sets something gets that.
+// Goal: sizes that are not set fit the machine, and those that are set stay as they are.
 namespace basalt::kv {
 namespace {
 

@@ -24,7 +24,7 @@ class Batch {
   void remove(std::string_view key) {
     basalt::test::must(rdb::from_rocksdb(batch_.Delete(family_, rdb::slice_of(key))));
   }
-  // Of a key that was put once: a flush that finds both drops both.
+  // Removes a key that was put once: a flush that finds both drops both.
   void remove_single(std::string_view key) {
     basalt::test::must(rdb::from_rocksdb(batch_.SingleDelete(family_, rdb::slice_of(key))));
   }

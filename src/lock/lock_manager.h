@@ -19,9 +19,9 @@
 //             opaque byte strings, in spaces (indexes) that their first four bytes name; nothing is
 //             stored about a key that nobody locks or waits for.
 // Ranges      Keep others from inserting keys (gap locks), see RangeMode. They conflict with
-//             inserts, never with each other, so a range is granted at once; whoever wants to
-//             insert asks await_insert() or is_insert_blocked() first. That nothing is inserted
-//             between the question and the insert is for the caller to ensure.
+//             inserts, never with each other, so a range is granted at once. An owner must ask
+//             await_insert() or is_insert_blocked() before it inserts. The caller ensures that
+//             nothing is inserted between the question and the insert.
 // Escalation  An owner that has locked more than LockOwner::set_most_keys() keys gets a range over
 //             the keys of one space in place of their locks, if nobody else has locked a key there;
 //             if somebody has, its locks stay single ones.
@@ -70,8 +70,9 @@ class WaitObserver {
   // the wait ends as by interrupt(). No latch is held.
   virtual bool is_abandoned(LockOwner&) { return false; }
 
-  // Of two members of a deadlock: above 0 if the first should rather be the victim, below 0 if the
-  // second, 0 if their weights may decide. Comes from any thread, with the wait graph's mutex held.
+  // Compares two members of a deadlock: above 0 if the first should rather be the victim, below 0
+  // if the second, 0 if their weights may decide. Called from any thread, with the wait graph's
+  // mutex held.
   virtual int prefers_victim(LockOwner&, LockOwner&) { return 0; }
 };
 

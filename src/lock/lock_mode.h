@@ -7,16 +7,16 @@ namespace basalt::lock {
 // So many bytes at the beginning of a key name its space: an index. A range lies within one.
 constexpr std::size_t kSpaceBytes = 4;
 
-// Of a lock on one key. kShared is compatible with kShared only; kExclusive with nothing. Ordered
-// by strength.
+// The mode of a lock on one key. kShared is compatible with kShared only; kExclusive with nothing.
+// Ordered by strength.
 enum class LockMode : std::uint8_t { kShared, kExclusive };
 
 constexpr bool conflicts(LockMode left, LockMode right) {
   return left == LockMode::kExclusive || right == LockMode::kExclusive;
 }
 
-// Of a lock on all keys of a range, those that exist and those that do not. Ranges of different
-// owners never conflict with each other as ranges, so a range is always granted at once.
+// The mode of a lock on all keys of a range, those that exist and those that do not. Ranges of
+// different owners never conflict with each other as ranges, so a range is always granted at once.
 enum class RangeMode : std::uint8_t {
   kGap,        // others may not insert keys into the range
   kShared,     // nor lock a key of it exclusively

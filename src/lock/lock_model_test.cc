@@ -142,7 +142,7 @@ class LockModelTest : public testing::Test {
 
   int random(int count) { return static_cast<int>(random_() % static_cast<unsigned>(count)); }
 
-  // Of one space.
+  // All keys are in one space.
   static std::string key_name(int key) { return "tab1" + std::to_string(key); }
   void lock(int player, const std::string& key, LockMode mode, bool may_wait);
   void lock_gap(int player, const std::string& lower, const std::string& upper);
@@ -276,7 +276,7 @@ void LockModelTest::interrupt(int player) {
   check_grants(before);
 }
 
-// Whoever does not wait any more and has not been asked about was granted its lock.
+// A player that no longer waits and has not been asked about was granted its lock.
 void LockModelTest::check_grants(const std::set<int>& waiting_before) {
   for (const int player : waiting_before) {
     if (model_.is_waiting(player)) continue;

@@ -12,7 +12,7 @@ namespace {
 
 // A shard has one to two buckets a request.
 constexpr std::size_t kTableBytes = 12;
-// Of a locked range: a node of a map and two keys.
+// A locked range takes a node of a map and two keys.
 constexpr std::size_t kRangeBytes = 176;
 
 }  // namespace

@@ -466,7 +466,7 @@ void MemtableTree::Cursor::set(Leaf* leaf, std::uint64_t version, unsigned at, c
 bool MemtableTree::Cursor::take(Leaf* leaf, std::uint64_t version, unsigned at) {
   if (at < leaf->size()) {
     const char* const entry = leaf->entry(at);
-    // Whoever walks on needs the memory of the entries that come.
+    // A reader that walks on needs the memory of the next entries.
     if (at + 2 < kSlots) __builtin_prefetch(leaf->entry(at + 2));
     if (!leaf->is_unchanged(version)) return false;
     set(leaf, version, at, entry);

@@ -14,10 +14,10 @@ struct InternalKey {
   std::string_view user_key;
   std::uint64_t trailer = 0;  // the sequence number, shifted left by a byte, and the type
 
-  // Of a memtable's entry: the length of the internal key as a varint32, the user's key, the
-  // trailer in little endian, then the value, which is of no matter here.
+  // Returns the key of a memtable entry, which is the length of the internal key as a varint32, the
+  // user key, the trailer in little endian, then the value, which does not matter here.
   static InternalKey of_entry(const char* entry);
-  // Of the user's key with the trailer behind it.
+  // Parses a user key with the trailer behind it.
   static InternalKey parse(std::string_view internal_key);
 
   std::uint64_t sequence() const { return trailer >> 8; }

@@ -48,7 +48,7 @@ void Session::close(THD* thd) {
 
 void Session::leave_decided(txn::Decision decision) {
   txn::TransactionManager& manager = the_engine().transactions();
-  // Whoever completes it must not meet this session's cursors.
+  // The thread that completes the transaction must not meet this session's cursors.
   transaction_->remove_all_scans();
   std::unique_ptr<txn::Transaction> transaction = manager.make_transaction(thd_);
   mysql_mutex_lock(&thd_->LOCK_thd_data);

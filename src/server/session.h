@@ -58,7 +58,8 @@ class Session final : public table::Interruption {
   void set_duplicate_key(uint key) { duplicate_key_ = key; }
   uint duplicate_key() const { return duplicate_key_; }
 
-  // Of the last error that rolls the transaction back; here for the same reason.
+  // The code of the last error that rolls the transaction back; it is kept here for the same
+  // reason.
   void set_rollback_cause(ErrorCode cause) { rollback_cause_ = cause; }
   ErrorCode rollback_cause() const { return rollback_cause_; }
 

@@ -6,7 +6,7 @@
 
 #include "base/test_support.h"
 
-// Goal: whoever looks at a size finds what it is and by which rule, under the name that sets it.
+// Goal: for each size, users find its value and the rule behind it, under the name that sets it.
 namespace basalt::server {
 namespace {
 

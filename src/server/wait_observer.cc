@@ -30,8 +30,8 @@ bool WaitReporter::is_abandoned(lock::LockOwner& waiter) {
   return thd != nullptr && has_lost_client(thd);
 }
 
-// Of transactions that parallel replication has to commit in an order, the later one: were it the
-// earlier one, that would be tried again at once and meet the later one's locks again.
+// Where parallel replication has to commit two transactions in an order, the later one is the
+// victim: the earlier one would be tried again at once and meet the later one's locks again.
 int WaitReporter::prefers_victim(lock::LockOwner& first, lock::LockOwner& second) {
   // The server's answer is about the second.
   return -thd_deadlock_victim_preference(connection_of(first), connection_of(second));

@@ -148,7 +148,7 @@ class EstimatesTest : public testing::TestWithParam<Distribution> {
     // Not yet time for a refresh that comes anyway.
     now_us += 900'000;
     const testing::ScopedTrace trace(__FILE__, __LINE__, state);
-    // Of what is deleted in files some stay on the books until the next compaction.
+    // Some of the rows that are deleted in files are still counted until the next compaction.
     const auto rows = static_cast<double>(statistics_->size().rows);
     EXPECT_NEAR(rows, static_cast<double>(rows_.size()),
                 static_cast<double>(rows_.size()) / 2 + kRows / 500);

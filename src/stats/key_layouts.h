@@ -14,7 +14,8 @@ namespace basalt::stats {
 class CollationSource {
  public:
   virtual ~CollationSource() = default;
-  // Of a CHAR column or of any other; null if there is none. Called from any thread, also at once.
+  // Returns the collation for CHAR columns or for all others; null if there is none. Several
+  // threads may call it at once.
   virtual const codec::Collation* find_by_id(std::uint16_t id, bool is_char) = 0;
 };
 

@@ -202,7 +202,7 @@ void TableStatistics::refresh_sizes() {
   for (std::size_t i = 0; i < table_->indexes.size(); ++i) {
     const kv::RangeSize size = database_.estimate(family_of(i), range_of(i));
     refresh_entry_size(i, size.memtable_entries);
-    // Of older versions and removed entries a flush writes next to nothing.
+    // A flush writes next to nothing for older versions and removed entries.
     const std::uint64_t to_be_stored = std::min(size.memtable_entries, row_count());
     const std::uint64_t bytes =
         size.bytes + rounded(static_cast<double>(to_be_stored) * stored_entry_bytes(i));

@@ -16,7 +16,7 @@ constexpr std::size_t kParts = 48;
 // judged by them.
 constexpr std::size_t kSteps = 16;
 constexpr double kValuesInSteps = 4;
-// Of values with more entries, how many are passed, each with one search for its end.
+// Where values have more entries, kJumps values are passed, each with one search for its end.
 constexpr std::size_t kJumps = 6;
 
 // How many values of each number of leading parts begin behind the first of some entries in order.

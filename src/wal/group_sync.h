@@ -16,9 +16,9 @@ namespace basalt::wal {
 //
 // Purpose     A sync covers whatever was written before it began. Threads that come while one
 //             runs wait for the next, which one of them does for all: the busier the database,
-//             the fewer syncs per thread. Whoever is to sync waits a moment for others, if there
-//             have been others: until as many have come as took part in both of the last two
-//             syncs, but for a fifth, or for a quarter of the time that a sync takes.
+//             the fewer syncs per thread. The thread that syncs waits a moment for others, if
+//             there have been others: until as many have come as took part in both of the last
+//             two syncs, but for a fifth, or for a quarter of the time that a sync takes.
 // Threads     Safe from any thread. The sync runs without a lock, one at a time.
 class GroupSync {
  public:
@@ -47,7 +47,7 @@ class GroupSync {
   std::array<std::condition_variable, 2> ended_;
   std::condition_variable gathered_;
   bool is_running_ = false;                    // guarded by mutex_
-  int expected_ = 0;                           // by who is about to sync; guarded by mutex_
+  int expected_ = 0;                           // by the next sync; guarded by mutex_
   int last_group_ = 1;                         // took part in the last sync; guarded by mutex_
   int before_last_group_ = 1;                  // and in the one before; guarded by mutex_
   std::chrono::nanoseconds last_duration_{0};  // of a sync; guarded by mutex_

@@ -19,7 +19,7 @@ rdb::IOStatus retryable(rdb::IOStatus error) {
   if (error.ok()) [[likely]]
     return error;
   WalWrite::undo_current();
-  // Of a "no space" only the text is kept: it names file and cause.
+  // A "no space" error becomes another one with its text, which names file and cause.
   if (error.IsNoSpace()) {
     const char* const text = error.getState();
     error = rdb::IOStatus::IOError(text == nullptr ? "" : text, "");

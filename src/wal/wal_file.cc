@@ -82,7 +82,8 @@ void WalFile::undo_since(std::uint64_t begin) {
   const rdb::IOOptions options;
   rdb::IOStatus status = FSWritableFileOwnerWrapper::Truncate(begin, options, nullptr);
   if (status.ok()) status = FSWritableFileOwnerWrapper::Truncate(size_, options, nullptr);
-  // Of use only if the machine stops before the database is resumed; may well fail, too.
+  // The sync helps only if the machine stops before the database is resumed, and it may well fail,
+  // too.
   if (status.ok()) FSWritableFileOwnerWrapper::Sync(options, nullptr).PermitUncheckedError();
   if (!status.ok()) wals_.remember({path_, begin, size_});
 }

@@ -347,7 +347,7 @@ TEST(RandomTables, EveryTruncationOfAnEntryIsCorruption) {
     for (std::size_t kept = 0; kept < stored.key.size(); ++kept) {
       const ExactCopy key(stored.key.substr(0, kept));
       const Status status = codecs.secondary.primary_key_of(key.view(), stored.value, found);
-      // Of a unique entry the key does not matter where the value has it all.
+      // The key of a unique entry does not matter where the value has the whole primary key.
       ASSERT_TRUE(status.is(ErrorCode::kCorruption) ||
                   codecs.secondary.is_unique_entry(record.data()));
     }

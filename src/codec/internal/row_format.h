@@ -44,7 +44,7 @@ class RowFormat {
   struct NullableColumn {
     std::uint32_t null_offset;
     std::uint8_t null_mask;
-    // Of a fixed-size column: what of the fixed part is zero if it is NULL.
+    // The bytes of the fixed part that are zero if a fixed-size column is NULL.
     std::uint32_t row_offset = 0;
     std::uint32_t length = 0;
   };

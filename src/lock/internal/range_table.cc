@@ -87,7 +87,7 @@ void RangeTable::add(LockOwner& owner, RangeMode mode, std::string_view lower,
   IntervalSet& set = holding_of(owner, space, shard).of(mode);
   if (locks_keys(mode) && set.is_empty()) key_locking_.fetch_add(1, std::memory_order_seq_cst);
   set.add(lower, upper);
-  // Whoever waits inside of the range has come to wait for this owner as well.
+  // Inserts that wait inside the range now wait for this owner as well.
   const auto end = shard.waiting.lower_bound(upper);
   for (auto at = shard.waiting.lower_bound(lower); at != end; ++at) {
     const LockRequest& request = **at;

@@ -32,7 +32,7 @@
 // Lock order  A shard's latch here comes after a Shard's latch of keys, and before a WaitSignal.
 namespace basalt::lock {
 
-// Of a key, or of a bound of a range: shorter ones are filled up with zeros.
+// Returns the space of a key, or of a bound of a range. Shorter ones are filled up with zeros.
 constexpr std::uint32_t space_of(std::string_view key) {
   std::uint32_t space = 0;
   for (std::size_t i = 0; i < kSpaceBytes; ++i) {
@@ -124,7 +124,7 @@ class RangeTable {
   bool is_empty() const;
 
  private:
-  // By key, and those of one key by address.
+  // Orders requests by key, and those of one key by address.
   struct InOrder {
     using is_transparent = void;
     bool operator()(const LockRequest* left, const LockRequest* right) const {

@@ -152,7 +152,7 @@ std::size_t primary_key_bytes_max(const ServerTable& result, const TABLE& table)
   return bytes;
 }
 
-// Of a dictionary's name, "database/table".
+// Returns the table's part of a dictionary name, "database/table".
 std::string_view without_database(std::string_view name) {
   return name.substr(name.rfind('/') + 1);
 }

@@ -311,8 +311,8 @@ class Definition {
     return 0;
   }
 
-  // Of ALTER TABLE the server has said that it ignores them; but a table that comes from another
-  // engine may have one.
+  // In an ALTER TABLE the server has already warned that it ignores directories, but a table that
+  // comes from another engine may have one.
   int check_directories() const {
     if (is_converted() && table_.part_info == nullptr) {
       if (info_.data_file_name != nullptr) warn_of_left_directory("DATA DIRECTORY");

@@ -70,7 +70,7 @@ enum_alter_inplace_result ha_rocksdb::check_if_supported_inplace_alter(
   if (!catalog::only_adds_indexes(opened().definition(), translation.definition)) {
     return HA_ALTER_INPLACE_NOT_SUPPORTED;
   }
-  // Of this one the server knows that it is not done in an instant.
+  // This answer tells the server that the operation is not ALGORITHM=INSTANT.
   const bool wants_instant =
       info->alter_info->algorithm(ha_thd()) == Alter_info::ALTER_TABLE_ALGORITHM_INSTANT;
   return wants_instant ? HA_ALTER_INPLACE_NOCOPY_LOCK : HA_ALTER_INPLACE_SHARED_LOCK;

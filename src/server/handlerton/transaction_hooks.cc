@@ -22,7 +22,8 @@ int end_failed_commit(THD* thd, Session& session, const Status& status) {
   Transaction& transaction = session.transaction();
   switch (transaction.state()) {
     case Transaction::State::kOrdered:
-      // It is in the binary log and cannot be lost: whoever hears of a failure would repeat it.
+      // The transaction is in the binary log and cannot be lost. A client that is told of a failure
+      // would repeat it.
       session.leave_decided(Decision::kCommit);
       push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_ERROR_DURING_COMMIT,
                           "RocksDB: the transaction is committed, but nobody sees it before the "
