@@ -13,7 +13,7 @@ namespace basalt::bulk {
 struct SstWriter::Writer {
   Writer(const rdb::Options& family_options, rdb::ColumnFamilyHandle* family)
       : options(family_options),
-        // Who has built an index reads it next: what the system has of the files may stay.
+        // An index that was built is read next: what the page cache has of its files may stay.
         files(rdb::EnvOptions(options), options, family, false) {}
 
   const rdb::Options options;

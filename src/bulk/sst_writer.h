@@ -14,8 +14,8 @@ namespace basalt::bulk {
 // kv::Database::ingest(): the way of many entries into a range of keys that nobody uses yet,
 // without WAL, memtable and compactions.
 //
-// Life cycle  put()... -> finish() -> paths(). After an error the files are of no use; who owns
-//             their directory removes them.
+// Life cycle  put()... -> finish() -> paths(). After an error the files are of no use; the owner
+//             of their directory removes them.
 // Durable     When finish() returns.
 // Errors      kIoError, kNoSpace; as wal/health.h has them where rows may not be changed. The
 //             database goes on as before.

@@ -454,7 +454,7 @@ Status Database::flush() {
   BASALT_TRY(health_->check_not_read_only());
   release_idle();
   Status status = rdb::from_rocksdb(db_->Flush(rdb::FlushOptions(), families_));
-  // Who is told of it finds the database read-only.
+  // A caller that is told of the error finds the database read-only.
   if (!status.is_ok()) await_cause();
   return status;
 }

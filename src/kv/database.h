@@ -195,11 +195,12 @@ class Database {
   const DatabaseOptions& given_options() const { return given_; }
   // As options(), but with the size that the block cache has now.
   DatabaseOptions current_options() const;
-  // Whether it may be written. Who writes through rocksdb() asks before; write() does.
+  // Whether it may be written. Callers that write through rocksdb() must ask it before; write()
+  // does so itself.
   wal::Health& health() { return *health_; }
-  // Makes RocksDB write again after a failure whose cause is gone, and proves that it can. All
-  // that is in memory is in files then, and the WAL is a new one. health() stays read-only: who
-  // calls this has perhaps something to finish before others write.
+  // Makes RocksDB write again after a failure whose cause is gone, and proves that it can. All that
+  // is in memory is in files then, and the WAL is a new one. health() stays read-only, since the
+  // caller may have something to finish before others write.
   Status resume();
 
   // Reads one key. `found` tells whether it exists; `value` is set only then.

@@ -49,7 +49,7 @@ void IteratorPool::give_back(std::unique_ptr<IteratorParts> parts) {
   const bool is_sound = parts->iterator->status().ok();
   if (round_of_parts != round() || !is_sound) return;
   const std::unique_ptr<IteratorParts> other(idle_.put(parts.release()));
-  // Who has ended the round meanwhile has perhaps found the slot empty.
+  // A thread that has ended the round meanwhile has perhaps found the slot empty.
   if (round_of_parts != round()) delete idle_.take();
 }
 

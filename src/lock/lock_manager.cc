@@ -327,7 +327,7 @@ void LockManager::escalate(LockOwner& owner) {
     upper = std::max(upper, end);
   });
   ranges.add(owner, mode, lower, upper);
-  // Who escalates too has put its range there before it drops its locks.
+  // Another owner that escalates has added its range before it drops its locks.
   if (ranges.is_range_blocked(owner, keys.mode, lower, upper) ||
       is_locked_by_others(owner, lower, upper, mode)) {
     ranges.take_back(owner, mode, space, std::move(before));

@@ -4,7 +4,8 @@
 
 namespace basalt::lock {
 
-// So many bytes at the beginning of a key name its space: an index. A range lies within one.
+// The first kSpaceBytes bytes of a key name its space, which is an index. A range lies within one
+// space.
 constexpr std::size_t kSpaceBytes = 4;
 
 // The mode of a lock on one key. kShared is compatible with kShared only; kExclusive with nothing.

@@ -23,8 +23,8 @@ using test::kNoWait;
 using test::kS;
 using test::kX;
 
-// Who believes to hold a key. Counted inside the time in which the lock is held, so that two
-// conflicting counts at one time are two conflicting grants.
+// Counts the owners that believe to hold a key. They are counted while the lock is held, so that
+// two conflicting counts at one time are two conflicting grants.
 class Witness {
  public:
   void enter(LockMode mode, bool is_upgrade) {

@@ -393,7 +393,7 @@ MemtableTree::Path MemtableTree::path_to(const InternalKey& key) const {
   }
 }
 
-// As many as if all nodes were like those in their middles.
+// Estimates the leaves as if all nodes were like those in their middles.
 double MemtableTree::estimate_leaves(const Node* node) {
   double leaves = 1;
   while (node != nullptr && !node->is_leaf) {

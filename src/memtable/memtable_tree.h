@@ -37,7 +37,7 @@ struct InternalKey {
 //             the memtable's arena, which ends as a whole.
 // Threads     Any number insert and read at the same time. Nodes have a version that is odd while
 //             somebody changes them (optimistic lock coupling: Leis, Scheibner, Kemper, Neumann,
-//             "The ART of Practical Synchronization", 2016). Who reads waits for no more than the
+//             "The ART of Practical Synchronization", 2016). A reader waits for no more than the
 //             change of a node, or two where one is split, and begins anew when a node that it has
 //             read was changed.
 // Order       A read sees all entries whose insertion ended before it began; of others some.

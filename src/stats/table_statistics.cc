@@ -312,7 +312,7 @@ void TableStatistics::set_exact_rows(std::uint64_t rows) {
   base_rows_ = rows;
   rows_known_ = true;
   values_are_due_ = true;
-  // Who analyzes wants to see the sizes of now.
+  // After an ANALYZE TABLE users want to see the present sizes.
   refresh();
 }
 

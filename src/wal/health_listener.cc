@@ -32,7 +32,7 @@ class HealthListener : public rdb::EventListener {
 
   void OnBackgroundError(rdb::BackgroundErrorReason reason, rdb::Status* error) override {
     if (rdb::is_secondary_error(*error)) {
-      *error = rdb::Status::OK();  // RocksDB forgets it then; who met it has it
+      *error = rdb::Status::OK();  // RocksDB forgets it; the first error has the cause
       return;
     }
     // A failed write of a compaction leaves everything as it was.
