@@ -18,6 +18,7 @@
 #include "base/bytes.h"
 #include "base/log.h"
 #include "base/machine.h"
+#include "base/remedies.h"
 #include "block_cache/block_cache.h"
 #include "block_cache/cache_warmer.h"
 #include "block_cache/memory_budget.h"
@@ -159,9 +160,9 @@ Result<std::unique_ptr<Database>> Database::open(const DatabaseOptions& options,
       new Database(this_machine(options.directory), options, std::move(files)));
   BASALT_TRY(check_directory(database->options_));
   if (options.direct_io == DirectIo::kOn && !database->machine_.has_direct_io) {
-    return Status(ErrorCode::kInvalidArgument,
-                  "the file system of '" + options.directory +
-                      "' has no direct I/O; let rocksdb_direct_io be AUTO or OFF");
+    return Status(ErrorCode::kInvalidArgument, "the file system of '" + options.directory +
+                                                   "' has no direct I/O; " +
+                                                   std::string(remedies().allow_page_cache));
   }
   bulk::BuildDirectory::remove_all(options.directory);
   BASALT_TRY(database->verify_wals());
@@ -194,8 +195,7 @@ Status Database::verify_wals() {
                     "the WAL '" + damage.path + "' is damaged at byte " +
                         std::to_string(damage.offset) + ", and " +
                         std::to_string(damage.records_behind + damage.records_in_newer_wals) +
-                        " sound records follow; restore a backup, or start once with "
-                        "rocksdb_accept_log_damage=ON, without what was committed from there on");
+                        " sound records follow" + wal::damage_remedy());
     }
     // RocksDB would take a torn end for the end of all WALs, until one begins with the next change:
     // which the next recovery may wait for in vain, as long as the torn WAL is there.
@@ -225,10 +225,7 @@ Status Database::handle_wal_gap() {
   }
   // No crash leaves that: a WAL is on disk before the next one gets its first record.
   if (!options_.accept_wal_damage) {
-    return Status(ErrorCode::kCorruption,
-                  found +
-                      "; restore a backup, or start once with rocksdb_accept_log_damage=ON, "
-                      "without what was committed from there on");
+    return Status(ErrorCode::kCorruption, found + wal::damage_remedy());
   }
   files_->refuse_no_more();
   std::string folder;

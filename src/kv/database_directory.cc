@@ -8,6 +8,8 @@
 #include <string>
 #include <system_error>
 
+#include "base/remedies.h"
+
 namespace basalt::kv {
 namespace {
 
@@ -36,9 +38,8 @@ Status check_directory(const DatabaseOptions& options) {
                                            "; check the directories above it");
   }
   if (!S_ISDIR(found.st_mode)) {
-    return Status(ErrorCode::kIoError, "'" + directory +
-                                           "' is not a directory; move it away, or "
-                                           "choose another rocksdb_datadir");
+    return Status(ErrorCode::kIoError, "'" + directory + "' is not a directory; move it away, or " +
+                                           std::string(remedies().choose_directory));
   }
   struct statvfs device {};
   if (statvfs(directory.c_str(), &device) == 0 && (device.f_flag & ST_RDONLY) != 0) {

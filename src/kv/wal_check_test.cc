@@ -100,8 +100,8 @@ TEST_F(WalCheckTest, AChangedByteInTheMiddleIsAnErrorThatNamesFilePlaceAndRemedy
   EXPECT_GT(found[0].records_behind, 100u);
   const Status status = open();
   EXPECT_TRUE(fails_with(ErrorCode::kCorruption, status));
-  for (const std::string& part :
-       {wal_.string(), std::to_string(found[0].offset), std::string("rocksdb_accept_log_damage")}) {
+  for (const std::string& part : {wal_.string(), std::to_string(found[0].offset),
+                                  std::string("damage of the WAL accepted")}) {
     EXPECT_NE(status.message().find(part), std::string::npos) << status.message();
   }
   EXPECT_TRUE(succeeds(open(true)));

@@ -4,6 +4,7 @@
 
 #include "base/heap.h"
 #include "base/log.h"
+#include "base/remedies.h"
 #include "server/convert/table_layout.h"
 #include "server/coordinator.h"
 #include "server/handlerton/hooks.h"
@@ -17,6 +18,17 @@ namespace basalt::server {
 Plugin* g_plugin = nullptr;
 
 namespace {
+
+// The engine's advice, in the names of the system variables.
+constexpr Remedies kRemedies{
+    .accept_wal_damage = "start once with rocksdb_accept_log_damage=ON",
+    .resume = "SET GLOBAL rocksdb_resume=ON",
+    .allow_page_cache = "let rocksdb_direct_io be AUTO or OFF",
+    .choose_directory = "choose another rocksdb_datadir",
+    .lower_reserve = "lower rocksdb_reserved_disk_space",
+    .raise_transaction_memory =
+        "set rocksdb_write_batch_max_bytes higher if the server has the memory",
+};
 
 void write_to_error_log(LogLevel level, std::string_view message) {
   const auto length = static_cast<int>(message.size());
@@ -65,6 +77,7 @@ Status forget_temporary_transactions() {
 int init(void* argument) noexcept {
   give_freed_memory_back_early();
   set_log_sink(write_to_error_log);
+  set_remedies(kRemedies);
   auto plugin = std::make_unique<Plugin>();
   plugin->hton = static_cast<handlerton*>(argument);
   const engine::EngineOptions options = options_from_variables();

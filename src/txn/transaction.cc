@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/failpoint.h"
+#include "base/remedies.h"
 #include "kv/rocksdb_reads.h"
 #include "rdb/status_conversion.h"
 #include "txn/transaction_manager.h"
@@ -492,8 +493,9 @@ Status Transaction::check_size() const {
     return Status::ok();
   return Status(ErrorCode::kTooLarge,
                 "the transaction's changes, locks and commit take " + std::to_string(bytes) +
-                    " bytes of memory, more than rocksdb_write_batch_max_bytes allows; change "
-                    "fewer rows in a transaction, or set it higher if the server has the memory");
+                    " bytes of memory, more than the " + std::to_string(memory_max_) +
+                    " that it may take; change fewer rows in a transaction, or " +
+                    std::string(remedies().raise_transaction_memory));
 }
 
 // Before anything is written: a batch that cannot fit must not make the engine read-only.

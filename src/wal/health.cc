@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "base/log.h"
+#include "base/remedies.h"
 #include "base/time_text.h"
 
 namespace basalt::wal {
@@ -18,9 +19,9 @@ constexpr std::uint64_t kEnoughQuarters = 5;
 
 std::string in_mib(std::uint64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
 
-std::string_view remedy(bool is_final) {
-  return is_final ? "restart the server when the cause is gone"
-                  : "remove the cause, then SET GLOBAL rocksdb_resume=ON";
+std::string remedy(bool is_final) {
+  if (is_final) return "restart the server when the cause is gone";
+  return "remove the cause, then " + std::string(remedies().resume);
 }
 
 }  // namespace
@@ -163,8 +164,8 @@ void Health::measure_space() {
     if (access() != before) return;
     if (is_low) {
       cause_ = "the device of '" + directory_ + "' has only " + in_mib(free) +
-               " free, and the engine keeps " + in_mib(reserve) +
-               " in reserve (rocksdb_reserved_disk_space)";
+               " free, and the engine keeps " + in_mib(reserve) + " in reserve; make room, or " +
+               std::string(remedies().lower_reserve);
       since_ = time_text(std::chrono::system_clock::now());
       text = cause_ + "; rows are not changed until there is more";
     } else {

@@ -1,6 +1,7 @@
 #include "wal/health.h"
 
 #include "base/log.h"
+#include "base/remedies.h"
 #include "base/test_directory.h"
 #include "base/test_support.h"
 
@@ -56,7 +57,7 @@ TEST_F(HealthTest, AFinalFailureAsksForARestart) {
   EXPECT_TRUE(health_.is_final());
   const std::string text = health_.check_writable().message();
   EXPECT_NE(text.find("restart the server"), std::string::npos);
-  EXPECT_EQ(text.find("rocksdb_resume"), std::string::npos);
+  EXPECT_EQ(text.find(remedies().resume), std::string::npos);
 }
 
 TEST_F(HealthTest, BelowTheReserveRowsAreRefusedAndAboveItTakenAgain) {

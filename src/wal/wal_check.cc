@@ -14,6 +14,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/remedies.h"
 #include "wal/wal_paths.h"
 
 namespace basalt::wal {
@@ -151,6 +152,11 @@ Result<Scan> scan_wal(const std::string& path) {
 }
 
 }  // namespace
+
+std::string damage_remedy() {
+  return "; restore a backup, or " + std::string(remedies().accept_wal_damage) +
+         ", without what was committed from there on";
+}
 
 Result<std::vector<WalDamage>> check_wals(const std::string& directory) {
   Result<std::vector<WalPath>> wals = find_wals(directory);

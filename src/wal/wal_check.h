@@ -8,6 +8,9 @@
 
 namespace basalt::wal {
 
+// What can be done about a WAL that has lost something: the end of a sentence.
+std::string damage_remedy();
+
 // What RocksDB would not read of a WAL, and might not say so: it takes the first record that does
 // not check out for the end.
 struct WalDamage {
