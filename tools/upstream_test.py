@@ -180,6 +180,7 @@ class Transcripts(TemporaryFolder):
 
 class Lists(TemporaryFolder):
     listed = {"good": Expectation("pass"), "other": Expectation("differs", "has another plan"),
+              "racy": Expectation("timing", "looks a moment too early"),
               "debug": Expectation("skipped", "needs a debug build"),
               "later": Expectation("not_applicable", "foreign keys come later")}
 
@@ -190,6 +191,8 @@ class Lists(TemporaryFolder):
         self.assertEqual([], self.surprises(good=Outcome.PASSED, other=Outcome.FAILED,
                                             debug=Outcome.SKIPPED, later=Outcome.FAILED))
         self.assertEqual([], self.surprises(later=Outcome.NOT_OURS))
+        self.assertEqual([], self.surprises(racy=Outcome.PASSED))
+        self.assertEqual([], self.surprises(racy=Outcome.FAILED))
 
     def test_both_directions_are_surprises(self) -> None:
         self.assertEqual(["good failed, listed as pass"], self.surprises(good=Outcome.FAILED))
@@ -197,6 +200,7 @@ class Lists(TemporaryFolder):
                          self.surprises(other=Outcome.PASSED))
         self.assertEqual(1, len(self.surprises(later=Outcome.PASSED)))
         self.assertEqual(1, len(self.surprises(debug=Outcome.PASSED)))
+        self.assertEqual(1, len(self.surprises(racy=Outcome.SKIPPED)))
         self.assertEqual(1, len(self.surprises(good=Outcome.NOT_OURS)))
         self.assertEqual(["new passed, and is not in the list"],
                          self.surprises(new=Outcome.PASSED))
@@ -208,7 +212,7 @@ class Lists(TemporaryFolder):
 
     def test_after_a_complete_run_every_listed_case_has_run(self) -> None:
         found = results.compare(self.listed, {"good": Outcome.PASSED}, is_complete=True)
-        self.assertEqual(["debug", "later", "other"], [surprise.case for surprise in found])
+        self.assertEqual(["debug", "later", "other", "racy"], [surprise.case for surprise in found])
 
     def test_a_list_is_read_back_as_it_was_written(self) -> None:
         long = dict(self.listed, odd=Expectation("differs", 'a\\b "q" ' + "long words " * 30 + "."),

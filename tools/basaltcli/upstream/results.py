@@ -5,6 +5,7 @@ reason; every other group has one:
 
   as_innodb       gives what InnoDB gives as well; the expectation is of MyISAM, or outdated
   differs         runs on our engine and gives something else than expected
+  timing          passes or gives something else, as the server's threads happen to run
   skipped         the server's own conditions are not met
   not_applicable  asks for what is none of our engine's business, or of a later step
   not_run         not applicable, and would wait for ever or disturb the cases after it
@@ -34,7 +35,7 @@ class Outcome(enum.Enum):
     MISSING = "did not run"
 
 
-STATUSES = ("pass", "as_innodb", "differs", "skipped", "not_applicable", "not_run")
+STATUSES = ("pass", "as_innodb", "differs", "timing", "skipped", "not_applicable", "not_run")
 # Those whose cases may have a recorded difference.
 WITH_DIFFERENCE = ("as_innodb", "differs")
 # What is as the list says. A crash or a hang never is. With a recorded difference a case passes.
@@ -42,6 +43,7 @@ _AS_LISTED = {
     "pass": {Outcome.PASSED},
     "as_innodb": {Outcome.FAILED},
     "differs": {Outcome.FAILED},
+    "timing": {Outcome.PASSED, Outcome.FAILED},
     "skipped": {Outcome.SKIPPED},
     "not_applicable": {Outcome.FAILED, Outcome.SKIPPED, Outcome.NOT_OURS},
     "not_run": {Outcome.SKIPPED},
