@@ -4,7 +4,7 @@
     print(proof.table())
     json.dumps(proof.to_json())
 
-By hand, as root: PYTHONPATH=tools:bench python3 -m lab.throttle_proof DIRECTORY
+By hand, as root: ./basalt python -m lab.throttle_proof DIRECTORY
 
 An engine with direct I/O (InnoDB), one that writes through the page cache and syncs (a binary log,
 a write-ahead log), and one whose pages the kernel writes back later (buffered compaction) must get

@@ -14,22 +14,18 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-BENCH = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(BENCH), str(BENCH.parent / "tools")]
-
-from basaltcli import layout, server_release  # noqa: E402
-from basaltcli.errors import BasaltError  # noqa: E402
-from basaltcli.server import Server  # noqa: E402
-from lab.setup import Engine, common_options  # noqa: E402
-from lab.sysbench import run_command  # noqa: E402
-from lab.workload import DATABASE, Client  # noqa: E402
+from basaltcli import layout, server_release
+from basaltcli.errors import BasaltError
+from basaltcli.server import Server
+from lab.setup import Engine, common_options
+from lab.sysbench import run_command
+from lab.workload import DATABASE, Client
 
 ENGINES = tuple(engine.value for engine in Engine)
 _SMALL = {Engine.INNODB: ("--innodb-buffer-pool-size=96M",),

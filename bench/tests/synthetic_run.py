@@ -3,7 +3,7 @@
 It has every kind of chart, three setups and more, three blocks, two trials that failed, a study
 with values of its own, an A/A run, and a study that could not run.
 
-    PYTHONPATH=tools:bench python3 bench/tests/synthetic_run.py DIRECTORY    writes its page
+    ./basalt python bench/tests/synthetic_run.py DIRECTORY    writes its page
 """
 
 from __future__ import annotations

@@ -257,8 +257,7 @@ def test_what_a_killed_run_left_the_next_one_undoes(disk: Disk, settings: WriteB
     child = subprocess.Popen(
         [sys.executable, "-c", script, disk.image, disk.mount_point, settings.folder,
          settings.shared],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent)
     name, number = child.stdout.readline().split()
     with pytest.raises(BasaltError, match="another run uses the disk"):
         clean_up(disk.image, settings)

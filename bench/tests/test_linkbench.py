@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import BENCH, TinyServer
+from conftest import TinyServer
 from lab.workload import Client
 from scipy import stats
 from workloads.linkbench import SCRIPT, LinkBench, graph
@@ -284,9 +284,10 @@ def test_payloads_are_as_long_and_as_compressible_as_published(
 
 
 def test_draws_follow_the_published_distributions() -> None:
-    path = f"{BENCH}/workloads/lua/?.lua;{SCRIPT.parent}/?.lua;;"
+    here = Path(__file__).parent
+    path = f"{here.parent}/workloads/lua/?.lua;{SCRIPT.parent}/?.lua;;"
     output = subprocess.run(
-        ["sysbench", f"{BENCH}/tests/linkbench_draws.lua", "--events=1", "run"], text=True,
+        ["sysbench", here / "linkbench_draws.lua", "--events=1", "run"], text=True,
         env={**os.environ, "LUA_PATH": path}, check=True, capture_output=True).stdout
     drawn = {name: float(value) for name, value in re.findall(r"^(\w[\w.]*) ([\d.-]+)$", output,
                                                              re.MULTILINE)}

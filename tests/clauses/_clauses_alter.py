@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from _clause import Clause, idle, refused, warned, works
+from tests.clauses._clause import Clause, idle, refused, warned, works
 
 _OF_T = "SHOW CREATE TABLE t; SELECT * FROM t ORDER BY a"
 _OF_P = "SHOW CREATE TABLE p; SELECT * FROM p ORDER BY a; SELECT a FROM p WHERE a = 1; " \

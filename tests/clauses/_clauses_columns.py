@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from _clause import Clause, idle, refused, warned, works
+from tests.clauses._clause import Clause, idle, refused, warned, works
 
 _OF_N = "SHOW CREATE TABLE n; SELECT * FROM n"
 _KEY = "key_or_index opt_if_not_exists opt_ident opt_USING_key_algorithm '(' key_list ')' " \

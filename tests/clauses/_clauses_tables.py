@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from _clause import Clause, idle, refused, warned, works
+from tests.clauses._clause import Clause, idle, refused, warned, works
 
 _OF_N = "SHOW CREATE TABLE n; SELECT * FROM n"
 _DIRECTORY = "DATA_SYM DIRECTORY_SYM opt_equal TEXT_STRING_sys"

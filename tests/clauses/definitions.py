@@ -1,7 +1,6 @@
-#!/usr/bin/python3
 """Every clause of CREATE and ALTER TABLE: it works, is refused, or is warned about.
 
-Usage: tests/clauses/definitions.py [--only TEXT] [--verbose]
+Usage: ./basalt python tests/clauses/definitions.py [--only TEXT] [--verbose]
 
 _clauses_*.py say for each alternative of the rules of MariaDB's grammar that define tables,
 columns, keys, partitions and sequences what the engine makes of it. Here that is compared with
@@ -22,21 +21,18 @@ import argparse
 import re
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
-
-sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in ("tools", "tests")]
 
 import pymysql
 
-from _clause import Clause, Outcome
-from _clauses_alter import ALTER, PARTITIONS
-from _clauses_columns import COLUMNS, KEYS, TYPES
-from _clauses_tables import CREATE
-from _grammar import alternatives
 from basaltcli import layout
-from support import workspace
-from support.workspace import Tally, Workspace
+from tests.clauses._clause import Clause, Outcome
+from tests.clauses._clauses_alter import ALTER, PARTITIONS
+from tests.clauses._clauses_columns import COLUMNS, KEYS, TYPES
+from tests.clauses._clauses_tables import CREATE
+from tests.clauses._grammar import alternatives
+from tests.support import workspace
+from tests.support.workspace import Tally, Workspace
 
 RULES = {**CREATE, **TYPES, **COLUMNS, **KEYS, **PARTITIONS, **ALTER}
 # Of these rules only the alternatives about tables, indexes and sequences.

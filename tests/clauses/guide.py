@@ -1,7 +1,6 @@
-#!/usr/bin/python3
 """The tables of the user guide against the server: variables, their defaults, how they are set.
 
-Usage: tests/clauses/guide.py
+Usage: ./basalt python tests/clauses/guide.py
 
 Each row of docs/user-guide.md that names a variable is compared with what the server says of it,
 and the server has no variable of the engine that the guide does not name. What else the guide
@@ -14,16 +13,13 @@ import argparse
 import re
 import sys
 from collections.abc import Iterator
-from pathlib import Path
-
-sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in ("tools", "tests")]
 
 import pymysql
 
 from basaltcli import layout
 from basaltcli.server import Server
-from support import workspace
-from support.workspace import Tally, Workspace
+from tests.support import workspace
+from tests.support.workspace import Tally, Workspace
 
 _GUIDE = layout.ROOT / "docs" / "user-guide.md"
 _ROW = re.compile(r"^\| (.*?) \| (.*) \|$")

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 
 import pymysql
 
-from _scenarios import DATABASE, Scenario
-from _state import State, describe, state_of
 from basaltcli.errors import BasaltError
 from basaltcli.server import Server
-from support import checks
-from support.binlog import BinlogReplay
-from support.workspace import Workspace
+from tests.crash._scenarios import DATABASE, Scenario
+from tests.crash._state import State, describe, state_of
+from tests.support import checks
+from tests.support.binlog import BinlogReplay
+from tests.support.workspace import Workspace
 
 BINLOG = ("--log-bin=binlog", "--sync-binlog=1", "--binlog-format=ROW", "--server-id=1")
 _DEATH_SECONDS = 10.0

@@ -1,7 +1,6 @@
-#!/usr/bin/python3
 """Lets the server die at every failpoint of the engine, and checks what the restart makes of it.
 
-Usage: tests/crash/failpoints.py [--every-visit] [--only TEXT] [--verbose]
+Usage: ./basalt python tests/crash/failpoints.py [--every-visit] [--only TEXT] [--verbose]
 
 The failpoints are those that the source names (BASALT_FAILPOINT in src/); one that no scenario
 of _scenarios.py reaches is a failure. Each scenario dies at the first visit of each of its
@@ -25,29 +24,25 @@ last line is "N passed, N failed", a case being one death and restart.
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
-
-sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in ("tools", "tests")]
 
 import pymysql
 
-from _scenarios import DATABASE, PIECEWISE, SCENARIOS
-from _state import state_of
-from _trial import BINLOG, Trial, wait_for_death
 from basaltcli import layout
 from basaltcli.errors import BasaltError
 from basaltcli.server import Server
-from support import checks, replication, workspace
-from support.binlog import BinlogReplay
-from support.load import DATABASE as LOAD_DATABASE
-from support.load import Load
-from support.workspace import Tally, Workspace
+from tests.crash._scenarios import DATABASE, PIECEWISE, SCENARIOS
+from tests.crash._state import state_of
+from tests.crash._trial import BINLOG, Trial, wait_for_death
+from tests.support import checks, replication, workspace
+from tests.support.binlog import BinlogReplay
+from tests.support.failpoints import source_points
+from tests.support.load import DATABASE as LOAD_DATABASE
+from tests.support.load import Load
+from tests.support.workspace import Tally, Workspace
 
-_POINT = re.compile(r'BASALT_FAILPOINT\("([^"]+)"\)')
 # Scenarios with the point of a first death, and what recovery from it may visit.
 _DDL_RECOVERY = ("catalog.drop", "catalog.rename", "maintenance.")
 _SECOND_DEATHS = {
@@ -64,13 +59,6 @@ _CLIENTS = 8
 _CLIENTS_VISIT = 40
 _REPLICA = (*replication.REPLICA_OPTIONS, *replication.server_id(2),
             *replication.parallel("optimistic"))
-
-
-def source_points() -> list[str]:
-    """Names of the failpoints in the source."""
-    names = {name for path in (layout.ROOT / "src").rglob("*.cc")
-             for name in _POINT.findall(path.read_text())}
-    return sorted(names)
 
 
 @dataclass

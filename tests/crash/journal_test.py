@@ -1,17 +1,13 @@
-#!/usr/bin/python3
 """The judge of the crash tests sees what it is there to see: losses, halves, lost updates."""
 
 from __future__ import annotations
 
-import sys
 import unittest
 from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from support.journal import Attempt, Fate, Journal, Row, judge
+from tests.support.journal import Attempt, Fate, Journal, Row, judge
 
 
 def row(version: int, client: int, number: int, k: int = 0) -> Row:

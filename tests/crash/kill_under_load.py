@@ -1,8 +1,7 @@
-#!/usr/bin/python3
 """Kills the server under load, again and again: nothing acknowledged is lost, nothing is halved.
 
-Usage: tests/crash/kill_under_load.py [--rounds N] [--seconds S] [--threads T] [--sysbench]
-                                      [--no-replica]
+Usage: ./basalt python tests/crash/kill_under_load.py [--rounds N] [--seconds S] [--threads T]
+                                                      [--sysbench] [--no-replica]
 
 Each round runs T clients (updates of indexed and of plain columns, delete and insert, inserts;
 several changes per transaction, both isolation levels), while a replica follows with 8 threads in
@@ -29,23 +28,20 @@ import random
 import sys
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
-
-sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in ("tools", "tests")]
 
 from rich.console import Console
 from rich.table import Table
 
-from _sysbench import DATABASE as SYSBENCH_DATABASE
-from _sysbench import Sysbench
 from basaltcli.server import Server
-from support import checks, replication, workspace
-from support.binlog import BinlogReplay
-from support.journal import Fate, Verdict
-from support.load import DATABASE as LOAD_DATABASE
-from support.load import Load
-from support.replication import Link
-from support.workspace import Tally, Workspace
+from tests.crash._sysbench import DATABASE as SYSBENCH_DATABASE
+from tests.crash._sysbench import Sysbench
+from tests.support import checks, replication, workspace
+from tests.support.binlog import BinlogReplay
+from tests.support.journal import Fate, Verdict
+from tests.support.load import DATABASE as LOAD_DATABASE
+from tests.support.load import Load
+from tests.support.replication import Link
+from tests.support.workspace import Tally, Workspace
 
 _ENGINE = ("--loose-rocksdb-flush-log-at-trx-commit=1", "--loose-rocksdb-write-buffer-size=4M",
            "--max-connections=100")

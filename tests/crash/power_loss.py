@@ -1,7 +1,6 @@
-#!/usr/bin/python3
 """The machine stops: whole servers start from what their disks hold then.
 
-Usage: tests/crash/power_loss.py [--images N] [--seconds S] [--clients C] [--seed N]
+Usage: ./basalt python tests/crash/power_loss.py [--images N] [--seconds S] [--clients C] [--seed N]
 
 Servers write down what they do to their files (_journal_shim.c). From that it is made what a disk
 may hold if the machine stops at some sync: what was synced, and any part of what was not
@@ -38,18 +37,15 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-
-sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in ("tools", "tests")]
 
 import pymysql
 
-from _disk import Disk, Recording
 from basaltcli.errors import BasaltError
 from basaltcli.server import Server
-from support import checks, replication, workspace
-from support.replication import Link
-from support.workspace import Tally, Workspace
+from tests.crash._disk import Disk, Recording
+from tests.support import checks, replication, workspace
+from tests.support.replication import Link
+from tests.support.workspace import Tally, Workspace
 
 _DATABASE = "power"
 _IDLE = "replica without binary log, position in InnoDB"

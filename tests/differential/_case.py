@@ -7,13 +7,13 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-import _differences
-from _compare import Difference, difference
-from _pair import Answer, Overrun, Pair, ServerGone
-from _schema import Table
-from _server import Collations
-from _shrink import shrink
-from _statement import Comparison, Create, Rows, Statement
+from tests.differential import _differences
+from tests.differential._compare import Difference, difference
+from tests.differential._pair import Answer, Overrun, Pair, ServerGone
+from tests.differential._schema import Table
+from tests.differential._server import Collations
+from tests.differential._shrink import shrink
+from tests.differential._statement import Comparison, Create, Rows, Statement
 
 _TABLE_ATTEMPTS = 20
 CRASH = "the server ended"

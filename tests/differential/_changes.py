@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from _schema import Column, Table, visible
-from _scene import Scene
-from _statement import Comparison, Insert, Statement
-from _types import Group
+from tests.differential._scene import Scene
+from tests.differential._schema import Column, Table, visible
+from tests.differential._statement import Comparison, Insert, Statement
+from tests.differential._types import Group
 
 
 def _in_order(table: Table) -> Comparison:

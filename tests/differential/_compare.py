@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from _pair import Answer, Pair, Row
-from _statement import Comparison, Rows, Statement, comparison_of
+from tests.differential._pair import Answer, Pair, Row
+from tests.differential._statement import Comparison, Rows, Statement, comparison_of
 
 _ROW_NUMBER = re.compile(r" at row \d+")
 _WARNINGS_MAX = 64

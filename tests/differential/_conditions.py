@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from _schema import Column, Key, Table
-from _types import Group
+from tests.differential._schema import Column, Key, Table
+from tests.differential._types import Group
 
 _COMPARISONS = ("<", "<=", ">", ">=", "=", "=", "<=>", "<>")
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from _statement import Comparison, Rows, Statement
+from tests.differential._statement import Comparison, Rows, Statement
 
 _TYPES = ("TINYINT", "TINYINT UNSIGNED", "SMALLINT", "INT", "BIGINT")
 NAME = "counted_rows"

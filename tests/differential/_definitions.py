@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from _schema import Table
-from _scene import Scene
-from _statement import Comparison, Rows, Statement
+from tests.differential._scene import Scene
+from tests.differential._schema import Table
+from tests.differential._statement import Comparison, Rows, Statement
 
 # InnoDB says other things than other engines do.
 _ENGINE_SPECIFIC = Comparison(Rows.NOTHING)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from _pair import Answer
-from _statement import Create, Statement
+from tests.differential._pair import Answer
+from tests.differential._statement import Create, Statement
 
 NOT_SUPPORTED_YET = 1235
 _TOO_BIG_ROW = 1118

@@ -10,13 +10,13 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from _case import CRASH, OVERRUN, Counts, Failure, MakeGenerator, Runner
-from _pair import Pair, ServerGone
-from _server import Collations, features
-from _statement import Statement
 from basaltcli.server import Server
-from support import programs, space, workspace
-from support.workspace import Tally, Workspace
+from tests.differential._case import CRASH, OVERRUN, Counts, Failure, MakeGenerator, Runner
+from tests.differential._pair import Pair, ServerGone
+from tests.differential._server import Collations, features
+from tests.differential._statement import Statement
+from tests.support import programs, space, workspace
+from tests.support.workspace import Tally, Workspace
 
 # Small memtables: data is in files soon. Commits need not survive a crash here.
 _OPTIONS = ("--loose-rocksdb-write-buffer-size=64K", "--loose-rocksdb-flush-log-at-trx-commit=0",
@@ -141,8 +141,8 @@ class DifferentialTest:
             failure = self._shrunk(failure)
         text = (f"-- {failure.difference.kind}\n{_comment(failure.difference.text)}"
                 f"{failure.script}{_comment(failure.answers)}{_comment(log)}"
-                f"-- repeat: tests/differential/{Path(sys.argv[0]).name} --seed {seed} --cases 1 "
-                f"--statements {self._arguments.statements}\n")
+                f"-- repeat: ./basalt python tests/differential/{Path(sys.argv[0]).name} "
+                f"--seed {seed} --cases 1 --statements {self._arguments.statements}\n")
         path = Path(self._arguments.output or self._work.directory) / f"difference-{seed}.sql"
         path.write_text(text)
         print(text if len(text) < 12000 else text[-12000:])

@@ -5,13 +5,11 @@ from __future__ import annotations
 import random
 from collections.abc import Collection, Iterator
 
-import _changes
-import _definitions
-import _selects
-from _scene import Scene
-from _schema import Designer, Table
-from _server import Collations
-from _statement import Statement
+from tests.differential import _changes, _definitions, _selects
+from tests.differential._scene import Scene
+from tests.differential._schema import Designer, Table
+from tests.differential._server import Collations
+from tests.differential._statement import Statement
 
 # Statements between two comparisons of everything.
 _CHECK_EVERY = 25

@@ -10,7 +10,7 @@ from typing import Any
 import pymysql
 
 from basaltcli.server import Server
-from support.watchdog import Watchdog
+from tests.support.watchdog import Watchdog
 
 Row = tuple[bytes | None, ...]
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import random
 
-from _schema import Column, Key, Part, Table
-from _types import Group, Type
+from tests.differential._schema import Column, Key, Part, Table
+from tests.differential._types import Group, Type
 
 _WORDS = ("'ada'", "'Ada'", "'ADA '", "'bob'", "'Bob '", "'carl'", "''", "' '", "'dora'", "'eve'")
 _PLAIN_COLUMNS = ("id", "b", "u", "k", "n", "s")

@@ -12,16 +12,14 @@ import random
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 
-import _program_tables
-import _routines
-import _selects
-from _counters import Counters
-from _program_tables import ProgramTable
-from _scene import Scene
-from _schema import Designer, Table
-from _server import Collations
-from _statement import Comparison, Insert, Rows, Statement
-from _temporary import TemporaryTables
+from tests.differential import _program_tables, _routines, _selects
+from tests.differential._counters import Counters
+from tests.differential._program_tables import ProgramTable
+from tests.differential._scene import Scene
+from tests.differential._schema import Designer, Table
+from tests.differential._server import Collations
+from tests.differential._statement import Comparison, Insert, Statement
+from tests.differential._temporary import TemporaryTables
 
 FIRST_MOMENT = 1_700_000_000
 _LEVELS = ("REPEATABLE READ", "REPEATABLE READ", "READ COMMITTED", "SERIALIZABLE")

@@ -9,8 +9,8 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from _program_tables import ProgramTable
-from _statement import Statement
+from tests.differential._program_tables import ProgramTable
+from tests.differential._statement import Statement
 
 SEEN = "seen"
 _AT_ONCE = 1 << 40

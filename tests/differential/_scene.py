@@ -6,8 +6,8 @@ import random
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from _conditions import Conditions
-from _schema import Column, Designer, Key, Table
+from tests.differential._conditions import Conditions
+from tests.differential._schema import Column, Designer, Key, Table
 
 
 @dataclass

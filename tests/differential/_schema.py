@@ -6,9 +6,9 @@ import random
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
-from _server import Collations
-from _statement import Create
-from _types import Group, Type, draw_type
+from tests.differential._server import Collations
+from tests.differential._statement import Create
+from tests.differential._types import Group, Type, draw_type
 
 KEY_BYTES_MAX = 3072
 _POOL_SIZE = 7

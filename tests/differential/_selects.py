@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from _schema import Column, Key, Table, visible
-from _scene import Scene
-from _statement import Comparison, Out, Rows, Select, Statement
-from _types import Group
+from tests.differential._scene import Scene
+from tests.differential._schema import Column, Key, Table, visible
+from tests.differential._statement import Comparison, Out, Rows, Select, Statement
+from tests.differential._types import Group
 
 
 def draw(scene: Scene) -> list[Statement]:

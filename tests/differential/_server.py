@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-from _pair import Side
+from tests.differential._pair import Side
 
 # Drawn more often than the rest.
 _FAVOURITES = ("latin1_swedish_ci", "utf8mb4_general_ci", "utf8mb4_unicode_ci", "utf8mb4_bin",

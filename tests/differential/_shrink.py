@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from _statement import Create, Insert, Select, Statement
+from tests.differential._statement import Create, Insert, Select, Statement
 
 Shows = Callable[[Sequence[Statement]], bool]
 

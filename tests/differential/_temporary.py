@@ -9,8 +9,8 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from _program_tables import ProgramTable
-from _statement import Comparison, Statement
+from tests.differential._program_tables import ProgramTable
+from tests.differential._statement import Comparison, Statement
 
 # Rows that do not compress: what stays behind can be told by its size.
 _FILLER = "CONCAT(SHA2(seq, 512), SHA2(seq + 1, 512), SHA2(seq + 2, 512), SHA2(seq + 3, 512))"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-import _literals
+from tests.differential import _literals
 
 Draw = Callable[[random.Random], str]
 

@@ -1,7 +1,6 @@
-#!/usr/bin/python3
 """What the optimizer and SHOW are told of random tables: near enough to what is in them.
 
-Usage: tests/differential/figures.py [--cases N] [--seed S]
+Usage: ./basalt python tests/differential/figures.py [--cases N] [--seed S]
 
 A case loads a table whose columns have known numbers of distinct values, in one statement or in
 several, and changes some of it. While rows are in memory, when they are in files, and after
@@ -16,13 +15,10 @@ import argparse
 import random
 import sys
 from collections.abc import Sequence
-from pathlib import Path
-
-sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in ("tools", "tests")]
 
 from basaltcli.server import Server
-from support import workspace
-from support.workspace import Tally, Workspace
+from tests.support import workspace
+from tests.support.workspace import Tally, Workspace
 
 CASES = 6
 _DATABASE = "figures"

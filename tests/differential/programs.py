@@ -1,7 +1,7 @@
-#!/usr/bin/python3
 """Transactions that meet their own changes, on InnoDB and on ROCKSDB: every answer must agree.
 
-Usage: tests/differential/programs.py [--seconds N | --cases N] [--seed S] [--statements N]
+Usage: ./basalt python tests/differential/programs.py [--seconds N | --cases N] [--seed S]
+                                                      [--statements N]
 
 As run.py, with few simple tables and rich statements: rows move along the primary key and along
 indexes after own changes of the transaction, behind savepoints, by all access paths, with ORDER BY
@@ -20,10 +20,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in ("tools", "tests")]
-
-import _driver
-from _programs import Programs
+from tests.differential import _driver
+from tests.differential._programs import Programs
 
 # Programs that showed defects once: they are run always.
 CASES = Path(__file__).resolve().parent / "cases"

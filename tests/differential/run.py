@@ -1,7 +1,7 @@
-#!/usr/bin/python3
 """Random tables and statements on InnoDB and on ROCKSDB: every answer must agree.
 
-Usage: tests/differential/run.py [--seconds N | --cases N] [--seed S] [--statements N]
+Usage: ./basalt python tests/differential/run.py [--seconds N | --cases N] [--seed S]
+                                                 [--statements N]
 
 One server has both engines. A case draws tables (types, character sets, keys, partitions, ...) and
 statements, which run first in InnoDB's database and then in ours, on two connections with the same
@@ -16,12 +16,9 @@ with --strict it is a failure. The last line counts cases.
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in ("tools", "tests")]
-
-import _driver
-from _generator import Generator
+from tests.differential import _driver
+from tests.differential._generator import Generator
 
 SECONDS = 60
 STATEMENTS = 120

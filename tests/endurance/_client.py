@@ -17,7 +17,7 @@ import pymysql
 from pymysql.constants import ER
 
 from basaltcli.server import Server
-from support.load import is_connection_lost
+from tests.support.load import is_connection_lost
 
 Row = tuple[Any, ...]
 _STATEMENT_TIMEOUT = 1969

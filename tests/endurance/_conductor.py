@@ -13,24 +13,21 @@ from pathlib import Path
 
 import pymysql
 
-import _definitions
-import _judges
-import _measure
-import _rows
-import _xa
-from _client import Client, Common
-from _definitions import ChangingClient, DefiningClient
-from _figures import Figures
-from _judges import MIB, MemoryLimits, Sample
-from _rows import ArchiveClient, BankClient, JournalClient, LargeClient, Reader, TemporaryClient
-from _xa import XaClient
 from basaltcli.errors import BasaltError
 from basaltcli.server import Server
-from support import checks, load, replication
-from support.journal import Fate
-from support.load import Load
-from support.replication import Link
-from support.workspace import Workspace
+from tests.endurance import _definitions, _judges, _measure, _rows, _xa
+from tests.endurance._client import Client, Common
+from tests.endurance._definitions import ChangingClient, DefiningClient
+from tests.endurance._figures import Figures
+from tests.endurance._judges import MIB, MemoryLimits, Sample
+from tests.endurance._rows import (ArchiveClient, BankClient, JournalClient, LargeClient, Reader,
+                                   TemporaryClient)
+from tests.endurance._xa import XaClient
+from tests.support import checks, load, replication
+from tests.support.journal import Fate
+from tests.support.load import Load
+from tests.support.replication import Link
+from tests.support.workspace import Workspace
 
 _BUFFER_MIB, _CACHE_MIB = 8, 64
 _ENGINE = ("--loose-rocksdb-flush-log-at-trx-commit=1",

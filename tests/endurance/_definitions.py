@@ -13,9 +13,9 @@ from collections.abc import Callable
 import pymysql
 from pymysql.constants import ER
 
-from _client import COMMON, DEFINED_ANEW, LEVELS, TIMED, Client, Common
 from basaltcli.server import Server
-from support import load
+from tests.endurance._client import COMMON, DEFINED_ANEW, LEVELS, TIMED, Client, Common
+from tests.support import load
 
 DATABASE = "definitions"
 _TABLES = 3

@@ -6,8 +6,8 @@ import os
 import time
 from pathlib import Path
 
-from _judges import Directory, IndexSpace
 from basaltcli.server import Server
+from tests.endurance._judges import Directory, IndexSpace
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _RECLAIM_SECONDS = 90.0

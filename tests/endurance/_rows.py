@@ -14,12 +14,12 @@ from typing import Any
 import pymysql
 from pymysql.constants import ER
 
-import _judges
-from _client import COMMON, DEFINED_ANEW, LEVELS, TIMED, Client, Common, Row
 from basaltcli.server import Server
-from support import load
-from support.journal import Attempt, Fate, Journal
-from support.load import Load
+from tests.endurance import _judges
+from tests.endurance._client import COMMON, DEFINED_ANEW, LEVELS, TIMED, Client, Common, Row
+from tests.support import load
+from tests.support.journal import Attempt, Fate, Journal
+from tests.support.load import Load
 
 ACCOUNTS = 2000
 _BALANCE = 1000

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pymysql
 
-import _judges
-from _client import COMMON, DEFINED_ANEW, Client, Common
-from _judges import (BEGUN, COMMITTED, COMMITTING, ONE_PHASE, PREPARED, ROLLED_BACK,
-                     ROLLING_BACK)
 from basaltcli.server import Server
+from tests.endurance import _judges
+from tests.endurance._client import COMMON, DEFINED_ANEW, Client, Common
+from tests.endurance._judges import (BEGUN, COMMITTED, COMMITTING, ONE_PHASE, PREPARED, ROLLED_BACK,
+                                     ROLLING_BACK)
 
 ACCOUNTS = 400
 _BALANCE = 1000

@@ -1,7 +1,7 @@
-#!/usr/bin/python3
 """Hours of mixed load with definitions, XA, temporary tables, kills and restarts, and a replica.
 
-Usage: tests/endurance/endurance.py [--hours H --directory DIR] [--seed S] [--cores C]
+Usage: ./basalt python tests/endurance/endurance.py [--hours H --directory DIR] [--seed S]
+                                                    [--cores C]
 
 Clients in threads: journaled transactions, transfers of money, XA transactions decided by others,
 temporary tables inside transactions, transactions of tens of thousands of rows, snapshots that stay
@@ -29,18 +29,16 @@ import signal
 import sys
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in ("tools", "tests")]
-
 from rich.console import Console
 from rich.table import Table
 
-import _figures
-from _conductor import Conductor, Plan, guarded
-from _figures import Figures
 from basaltcli import layout
 from basaltcli.errors import BasaltError
-from support import workspace
-from support.workspace import Tally, Workspace
+from tests.endurance import _figures
+from tests.endurance._conductor import Conductor, Plan, guarded
+from tests.endurance._figures import Figures
+from tests.support import workspace
+from tests.support.workspace import Tally, Workspace
 
 _SHORT_SECONDS = 30.0
 

@@ -1,19 +1,15 @@
-#!/usr/bin/python3
 """The judges of the endurance run see what they are there to see, each by a planted violation."""
 
 from __future__ import annotations
 
-import sys
 import tempfile
 import unittest
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in ("tools", "tests")]
-
-import _judges
-from _figures import Figures, markdown
-from _judges import MIB, Directory, IndexSpace, MemoryLimits, Sample
-from _xa import XaJournal
+from tests.endurance import _judges
+from tests.endurance._figures import Figures, markdown
+from tests.endurance._judges import MIB, Directory, IndexSpace, MemoryLimits, Sample
+from tests.endurance._xa import XaJournal
 
 LIMITS = MemoryLimits(ceiling=900 * MIB, growth=50 * MIB, warm_up=600)
 

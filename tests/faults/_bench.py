@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
-
-sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in ("tools", "tests")]
 
 import pymysql
 from pymysql.constants import ER
 
 from basaltcli.server import Server
-from support import checks
-from support.binlog import BinlogReplay
-from support.load import DATABASE as LOAD_DATABASE
-from support.load import Load
-from support.workspace import Workspace
+from tests.support import checks
+from tests.support.binlog import BinlogReplay
+from tests.support.load import DATABASE as LOAD_DATABASE
+from tests.support.load import Load
+from tests.support.workspace import Workspace
 
 OPTIONS = ("--log-bin=binlog", "--sync-binlog=1", "--binlog-format=ROW", "--server-id=1",
            "--innodb-flush-log-at-trx-commit=1", "--loose-rocksdb-flush-log-at-trx-commit=1",

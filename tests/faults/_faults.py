@@ -11,8 +11,8 @@ from enum import IntFlag
 from pathlib import Path
 
 from basaltcli import process
-from support import workspace
-from support.workspace import Tally, Workspace
+from tests.support import workspace
+from tests.support.workspace import Tally, Workspace
 
 _PLAN = struct.Struct("=iiiiii232s")
 _SHIM = Path(__file__).parent / "_shim.c"

@@ -1,7 +1,6 @@
-#!/usr/bin/python3
 """Lets the disk fail under load, in every way and for every file of the engine.
 
-Usage: tests/faults/failing_disk.py [--long] [--only TEXT]
+Usage: ./basalt python tests/faults/failing_disk.py [--long] [--only TEXT]
 
 Calls of the system fail by a library in LD_PRELOAD (_shim.c): writes, torn or not, syncs, creation
 and renaming of files, for the log, data files, the manifest and CURRENT, with EIO and ENOSPC. Each
@@ -23,16 +22,13 @@ import errno
 import sys
 import time
 from dataclasses import dataclass
-from pathlib import Path
-
-sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in ("tools", "tests")]
 
 import pymysql
 
-from _bench import OPTIONS, Bench
-from _faults import Call, Faults, main_without_sanitizers
-from support import workspace
-from support.workspace import Tally, Workspace
+from tests.faults._bench import OPTIONS, Bench
+from tests.faults._faults import Call, Faults, main_without_sanitizers
+from tests.support import workspace
+from tests.support.workspace import Tally, Workspace
 
 _CAUSES = {errno.EIO: "Input/output error", errno.ENOSPC: "No space left on device",
            errno.EDQUOT: "Disk quota exceeded"}

@@ -1,7 +1,6 @@
-#!/usr/bin/python3
 """Fills the engine's device under load: a real file system, on a small loop device.
 
-Usage: tests/faults/full_device.py [--long]
+Usage: ./basalt python tests/faults/full_device.py [--long]
 
 The engine's directory is on an ext4 of 200 MB, which needs root and a loop device; without them
 the test is skipped and says so. With clients that write and a binary log (elsewhere):
@@ -29,15 +28,13 @@ import threading
 import time
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in ("tools", "tests")]
-
 import pymysql
 
-from _bench import OPTIONS, Bench
 from basaltcli.errors import BasaltError
-from support import workspace
-from support.load import is_connection_lost
-from support.workspace import Tally, Workspace
+from tests.faults._bench import OPTIONS, Bench
+from tests.support import workspace
+from tests.support.load import is_connection_lost
+from tests.support.workspace import Tally, Workspace
 
 _DEVICE_MIB = 200
 _BALLAST_MIB = 60

@@ -1,7 +1,6 @@
-#!/usr/bin/python3
 """Lets the disk fail, and KILL come, while an index is added in place.
 
-Usage: tests/faults/index_build.py
+Usage: ./basalt python tests/faults/index_build.py
 
 Whatever fails of the files that are built, the statement fails with a text that names file and
 cause, the table is as it was, rows can be written, nothing is left of the files, and when the disk
@@ -15,15 +14,12 @@ import errno
 import sys
 import threading
 import time
-from pathlib import Path
-
-sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in ("tools", "tests")]
 
 import pymysql
 
-from _faults import Call, Faults, main_without_sanitizers
-from support import checks, workspace
-from support.workspace import Tally, Workspace
+from tests.faults._faults import Call, Faults, main_without_sanitizers
+from tests.support import checks, workspace
+from tests.support.workspace import Tally, Workspace
 
 _ROWS = 300_000
 _ADD = "ALTER TABLE d.t ADD INDEX ks (k, s), ADD INDEX s (s DESC), ALGORITHM=INPLACE"

@@ -1,7 +1,6 @@
-#!/usr/bin/python3
 """Starts on damaged, missing and unreadable files.
 
-Usage: tests/faults/startup.py
+Usage: ./basalt python tests/faults/startup.py
 
 After kill -9 under load the files are changed, and the server started:
 
@@ -22,13 +21,11 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in ("tools", "tests")]
-
-from _bench import OPTIONS, Bench
-from _faults import Call, Faults, main_without_sanitizers
 from basaltcli.errors import BasaltError
-from support import workspace
-from support.workspace import Tally, Workspace
+from tests.faults._bench import OPTIONS, Bench
+from tests.faults._faults import Call, Faults, main_without_sanitizers
+from tests.support import workspace
+from tests.support.workspace import Tally, Workspace
 
 
 class Startup:

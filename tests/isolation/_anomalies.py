@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from _script import Case
+from tests.isolation._script import Case
 
 ANOMALIES = (
     Case("G0", "dirty write: two transactions' changes are interleaved", """

@@ -25,8 +25,9 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from _graph import Graph
-from _history import Append, Fate, History, Key, Read, Transaction, Value, described, is_set
+from tests.isolation._graph import Graph
+from tests.isolation._history import (Append, Fate, History, Key, Read, Transaction, Value,
+                                      described, is_set)
 
 # A transaction's number, or ("snapshot", number, n) for what it read from its n-th snapshot.
 Node = int | tuple[str, int, int]

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import pymysql
 
-from _script import Case, Done, Outcome, Row, Step, StepOutcome, sessions
 from basaltcli.errors import BasaltError
 from basaltcli.server import Server
+from tests.isolation._script import Case, Done, Outcome, Row, Step, StepOutcome, sessions
 
 # A step is over, or the engine says that it waits, long before these.
 _QUIET_SECONDS = 1.5

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from _script import Case
+from tests.isolation._script import Case
 
 LOCK_CASES = (
     # Inserts into ranges that are locked.

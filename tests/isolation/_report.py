@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from _checker import FORBIDDEN
-from _differences import KNOWN
-from _engine import LEVELS, Level
-from _script import Case, Outcome, StepOutcome, shown
+from tests.isolation._checker import FORBIDDEN
+from tests.isolation._differences import KNOWN
+from tests.isolation._engine import LEVELS, Level
+from tests.isolation._script import Case, Outcome, StepOutcome, shown
 
 ENGINES = ("InnoDB", "ROCKSDB")
 # What an engine answered to a case at a level; keys are names.

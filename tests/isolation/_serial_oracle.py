@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import pymysql
 
-from _serial_scene import DEFINER, READER, Program
-from _turns import ABORTS, UNDONE, Event, Row, Transaction
 from basaltcli.server import Server
+from tests.isolation._serial_scene import DEFINER, READER, Program
+from tests.isolation._turns import ABORTS, UNDONE, Event, Row, Transaction
 
 _DATABASE = "serial_innodb"
 # Errors that say that something is wrong with the engine, whatever the program.

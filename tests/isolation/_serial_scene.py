@@ -11,7 +11,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from _turns import PAUSE, Step
+from tests.isolation._turns import PAUSE, Step
 
 _WORDS = ("'ada'", "'Ada'", "'ADA'", "'ada '", "'bob'", "'Bob'", "'bob  '", "'carl'", "'Carl'")
 _LIMIT = 5

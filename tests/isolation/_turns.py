@@ -17,7 +17,7 @@ import pymysql
 from pymysql.constants import ER
 
 from basaltcli.server import Server
-from support.watchdog import Watchdog
+from tests.support.watchdog import Watchdog
 
 PAUSE = "pause"
 _POLL_SECONDS = 0.002

@@ -16,8 +16,8 @@ from typing import Any
 import pymysql
 from pymysql.constants import ER
 
-from _history import Append, Fate, History, Key, Read, Transaction, Value
 from basaltcli.server import Server
+from tests.isolation._history import Append, Fate, History, Key, Read, Transaction, Value
 
 _DATABASE = "history"
 # The keys of the tables; one of each is drawn.

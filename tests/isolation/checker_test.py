@@ -1,19 +1,15 @@
-#!/usr/bin/python3
 """The checker of histories finds every kind of anomaly that is planted, and none in a good one."""
 
 from __future__ import annotations
 
 import random
-import sys
 import unittest
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-from _checker import FORBIDDEN, check, forbidden
-from _graph import Graph
-from _history import Append, Fate, History, Read, Transaction, load, save
+from tests.isolation._checker import FORBIDDEN, check, forbidden
+from tests.isolation._graph import Graph
+from tests.isolation._history import Append, Fate, History, Read, Transaction, load, save
 
 Final = dict[str, tuple[int, ...]]
 

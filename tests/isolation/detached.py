@@ -1,7 +1,6 @@
-#!/usr/bin/python3
 """Prepared XA transactions whose sessions go away, and statements that define tables meanwhile.
 
-Usage: tests/isolation/detached.py [--seconds N | --cases N] [--seed S]
+Usage: ./basalt python tests/isolation/detached.py [--seconds N | --cases N] [--seed S]
 
 In each case a session prepares changes of a table and ends: politely, without a word, or by KILL,
 and with much or little to clean up. Another session wants to drop, empty, rebuild or index the
@@ -21,17 +20,14 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-
-sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in ("tools", "tests")]
 
 import pymysql
 from pymysql.constants import ER
 
 from basaltcli.server import Server
-from support import checks, workspace
-from support.watchdog import Watchdog
-from support.workspace import Tally, Workspace
+from tests.support import checks, workspace
+from tests.support.watchdog import Watchdog
+from tests.support.workspace import Tally, Workspace
 
 SECONDS = 20.0
 _WORKERS = 3

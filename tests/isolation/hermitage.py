@@ -1,7 +1,7 @@
-#!/usr/bin/python3
 """The classical anomalies and the waits of transactions, on InnoDB and on ROCKSDB side by side.
 
-Usage: tests/isolation/hermitage.py [--update] [--case NAME ...] [--level L ...] [--show]
+Usage: ./basalt python tests/isolation/hermitage.py [--update] [--case NAME ...] [--level L ...]
+                                                    [--show]
 
 Scripts of steps for several sessions (_anomalies.py, _lock_cases.py; the Hermitage cases and many
 more) run at the four levels, and at REPEATABLE READ with snapshot isolation. Rows, who waits for
@@ -19,26 +19,24 @@ import difflib
 import sys
 import threading
 from dataclasses import dataclass, field
-from pathlib import Path
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / folder) for folder in ("tools", "tests")]
 
 import pymysql
 
-import _report
-from _anomalies import ANOMALIES
-from _differences import KNOWN, known
-from _engine import LEVELS, Engine
-from _lock_cases import LOCK_CASES
-from _report import ENGINES, difference_lines, differs
-from _script import Case, Outcome
+from basaltcli import layout
 from basaltcli.errors import BasaltError
 from basaltcli.server import Server
-from support import workspace
-from support.workspace import Tally, Workspace
+from tests.isolation import _report
+from tests.isolation._anomalies import ANOMALIES
+from tests.isolation._differences import KNOWN, known
+from tests.isolation._engine import LEVELS, Engine
+from tests.isolation._lock_cases import LOCK_CASES
+from tests.isolation._report import ENGINES, difference_lines, differs
+from tests.isolation._script import Case, Outcome
+from tests.support import workspace
+from tests.support.workspace import Tally, Workspace
 
-PAGE = ROOT / "docs" / "isolation.md"
+_PAGE_NAME = "docs/isolation.md"
+PAGE = layout.ROOT / _PAGE_NAME
 # Nothing is synced: no crash here.
 _OPTIONS = ("--innodb-flush-log-at-trx-commit=0", "--innodb-flush-method=nosync",
             "--debug-no-sync", "--loose-rocksdb-flush-log-at-trx-commit=0")
@@ -119,7 +117,7 @@ def check_page(cases: list[Case], answers: _Answers, update: bool) -> bool:
     old = PAGE.read_text() if PAGE.exists() else ""
     if old == text:
         return True
-    print(f"{PAGE.relative_to(ROOT)} is not what was seen; write it with --update, and read it")
+    print(f"{_PAGE_NAME} is not what was seen; write it with --update, and read it")
     print(*difflib.unified_diff(old.splitlines(), text.splitlines(), "page", "seen", n=0,
                                 lineterm=""), sep="\n")
     return False
@@ -160,7 +158,7 @@ def run(work: Workspace, arguments: argparse.Namespace) -> Tally:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--update", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
+    parser.add_argument("--update", action="store_true", help=f"write {_PAGE_NAME}")
     parser.add_argument("--case", nargs="*", help="only cases whose names begin so")
     parser.add_argument("--level", nargs="*", choices=[level.short for level in LEVELS],
                         help="only these levels")

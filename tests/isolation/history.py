@@ -1,8 +1,8 @@
-#!/usr/bin/python3
 """Random transactions of many clients, with kills of the server: no anomaly that a level forbids.
 
-Usage: tests/isolation/history.py [--seconds N] [--clients N] [--level L ...] [--no-binlog]
-       tests/isolation/history.py --check FILE
+Usage: ./basalt python tests/isolation/history.py [--seconds N] [--clients N] [--level L ...]
+                                                  [--no-binlog]
+       ./basalt python tests/isolation/history.py --check FILE
 
 At each level clients run transactions that read and extend lists and sets (_workload.py), while
 the server is ended with SIGKILL and started again. The history of what they saw, and the tables in
@@ -22,14 +22,12 @@ import time
 from collections import Counter
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in ("tools", "tests")]
-
-from _checker import Anomaly, check, forbidden
-from _history import Fate, History, load, save
-from _workload import LEVEL_NAMES, Workload
 from basaltcli.server import Server
-from support import checks, workspace
-from support.workspace import Tally, Workspace
+from tests.isolation._checker import Anomaly, check, forbidden
+from tests.isolation._history import Fate, History, load, save
+from tests.isolation._workload import LEVEL_NAMES, Workload
+from tests.support import checks, workspace
+from tests.support.workspace import Tally, Workspace
 
 SECONDS = 2.5
 CLIENTS = 16

@@ -1,7 +1,6 @@
-#!/usr/bin/python3
 """What a transaction has read with locks does not change while it lasts, whatever way it is read.
 
-Usage: tests/isolation/phantoms.py [--seconds N] [--seed S] [--engine InnoDB]
+Usage: ./basalt python tests/isolation/phantoms.py [--seconds N] [--seed S] [--engine InnoDB]
 
 A reader asks a random table a random question: at SERIALIZABLE, or at REPEATABLE READ with a
 locking read, an UPDATE of the same rows, or INSERT ... SELECT. Another session then tries random
@@ -19,17 +18,14 @@ import random
 import sys
 import time
 from collections import Counter
-from pathlib import Path
-
-sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in ("tools", "tests")]
 
 import pymysql
 from pymysql.constants import ER
 
-from _queries import Scene
 from basaltcli.server import Server
-from support import checks, workspace
-from support.workspace import Tally, Workspace
+from tests.isolation._queries import Scene
+from tests.support import checks, workspace
+from tests.support.workspace import Tally, Workspace
 
 SECONDS = 12.0
 _QUESTIONS = 6

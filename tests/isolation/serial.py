@@ -1,7 +1,6 @@
-#!/usr/bin/python3
 """Random programs of several sessions: as if their transactions had been one after the other.
 
-Usage: tests/isolation/serial.py [--seconds N | --cases N] [--seed S]
+Usage: ./basalt python tests/isolation/serial.py [--seconds N | --cases N] [--seed S]
 
 Two or three sessions write, one reads from snapshots, one holds a lock at which functions stop in
 the middle of a statement, one changes the table's definition. Steps are done in turn, so the order
@@ -26,17 +25,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in ("tools", "tests")]
-
 import pymysql
 
-from _serial_oracle import Oracle, wrong_errors
-from _serial_scene import CONTROLLER, DEFINER, Program, Scene, parse
-from _turns import Event, Stuck, Turns
 from basaltcli.server import Server
-from support import checks, programs, workspace
-from support.watchdog import Watchdog
-from support.workspace import Tally, Workspace
+from tests.isolation._serial_oracle import Oracle, wrong_errors
+from tests.isolation._serial_scene import CONTROLLER, DEFINER, Program, Scene, parse
+from tests.isolation._turns import Event, Stuck, Turns
+from tests.support import checks, programs, workspace
+from tests.support.watchdog import Watchdog
+from tests.support.workspace import Tally, Workspace
 
 # Programs that showed defects once: they are run always.
 PROGRAMS = Path(__file__).resolve().parent / "programs"

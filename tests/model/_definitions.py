@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from _schema import NOTES, TABLES, Index, Table
-from _state import Model, Transaction, Unknown
+from tests.model._schema import NOTES, TABLES, Index, Table
+from tests.model._state import Model, Transaction, Unknown
 
 LOCK_WAIT_TIMEOUT = 1205
 _ADDED = {"t1": ("n", "k"), "t2": ("y", "x"), "h": ("w", "tag"), "g": ("c", "e")}

@@ -6,12 +6,12 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from _query import (Selection, draw_point, draw_selection, literal, order_of, points,
-                    sort_rows)
-from _routines import Routines
-from _schema import NOTES, TABLES, Index, Row, Table, weight
-from _state import (Duplicate, Model, Redefined, Rows, Statement, Timeout, Transaction, Unknown,
-                    has_clash)
+from tests.model._query import (Selection, draw_point, draw_selection, literal, order_of, points,
+                                sort_rows)
+from tests.model._routines import Routines
+from tests.model._schema import NOTES, TABLES, Index, Row, Table, weight
+from tests.model._state import (Duplicate, Model, Redefined, Rows, Statement, Timeout, Transaction,
+                                Unknown, has_clash)
 
 LOCK_WAIT_TIMEOUT = 1205
 DUPLICATE_KEY = 1062

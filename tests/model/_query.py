@@ -7,8 +7,8 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
-from _schema import Index, Row, Table, Weight, weight
-from _state import Rows
+from tests.model._schema import Index, Row, Table, Weight, weight
+from tests.model._state import Rows
 
 
 @dataclass(frozen=True)

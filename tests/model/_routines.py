@@ -10,8 +10,8 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from _schema import NOTES, TABLES, Row, Table
-from _state import Duplicate, Statement
+from tests.model._schema import NOTES, TABLES, Row, Table
+from tests.model._state import Duplicate, Statement
 
 _T1, _T2 = TABLES[0], TABLES[1]
 _OTHER = "ab"

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from _schema import Index, Row, Table, Weight
+from tests.model._schema import Index, Row, Table, Weight
 
 Rows = dict[Weight, Row]
 Changes = dict[str, dict[Weight, Row | None]]

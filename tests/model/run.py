@@ -1,7 +1,6 @@
-#!/usr/bin/python3
 """Random SQL on the engine and on a model in memory: every result must agree.
 
-Usage: tests/model/run.py [--seconds N | --operations N] [--seed S]
+Usage: ./basalt python tests/model/run.py [--seconds N | --operations N] [--seed S]
 
 Several connections take turns, so that the order of statements is known and a seed repeats a run.
 They read and write tables with primary, unique, nullable unique, multi-part and descending
@@ -26,22 +25,18 @@ import sys
 import time
 from collections import Counter, defaultdict, deque
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
-
-sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in ("tools", "tests")]
 
 import pymysql
 
-import _definitions
-import _routines
-from _definitions import Definition
-from _operations import Expected, Generator
-from _schema import NOTES, TABLES, Row, Table, temporary_table
-from _state import Model, Transaction, Unknown
 from basaltcli.errors import BasaltError
-from support import checks, space, workspace
-from support.workspace import Tally, Workspace
+from tests.model import _definitions, _routines
+from tests.model._definitions import Definition
+from tests.model._operations import Expected, Generator
+from tests.model._schema import NOTES, TABLES, Row, Table, temporary_table
+from tests.model._state import Model, Transaction, Unknown
+from tests.support import checks, space, workspace
+from tests.support.workspace import Tally, Workspace
 
 DATABASE = "model"
 SECONDS = 40
@@ -508,7 +503,7 @@ def run(work: Workspace, arguments: argparse.Namespace) -> Tally:
     except (Disagreement, BasaltError, pymysql.err.Error) as error:
         print("\n".join(test.tail))
         print(f"operation {test.operations}: {error}")
-        print(f"repeat: tests/model/run.py --seed {arguments.seed} "
+        print(f"repeat: ./basalt python tests/model/run.py --seed {arguments.seed} "
               f"--sessions {arguments.sessions} --isolation {arguments.isolation} "
               f"--operations {test.operations}")
         return Tally(0, 1)

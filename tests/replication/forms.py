@@ -1,7 +1,6 @@
-#!/usr/bin/python3
 """Replication of everything our tables can do: what is on the source ends up on the replica.
 
-Usage: tests/replication/forms.py [--only TEXT] [--rows N]
+Usage: ./basalt python tests/replication/forms.py [--only TEXT] [--rows N]
 
 Each case is made in row and in mixed format; those of statements that are logged as statements also
 in statement format. A case: an engine on one side and another on the other, tables without any key,
@@ -20,17 +19,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
-
-sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in ("tools", "tests")]
 
 import pymysql
 
 from basaltcli.errors import BasaltError
 from basaltcli.server import Server
-from support import checks, replication, workspace
-from support.replication import POSITION_TABLE, REPLICA_OPTIONS, SOURCE_OPTIONS, Link
-from support.workspace import Tally, Workspace
+from tests.support import checks, replication, workspace
+from tests.support.replication import POSITION_TABLE, REPLICA_OPTIONS, SOURCE_OPTIONS, Link
+from tests.support.workspace import Tally, Workspace
 
 _DATABASE = "forms"
 

@@ -1,7 +1,7 @@
-#!/usr/bin/python3
 """Parallel replication of transactions that conflict: everything arrives, and nothing stands still.
 
-Usage: tests/replication/parallel.py [--transactions N] [--clients N] [--rows N] [--engine NAME]
+Usage: ./basalt python tests/replication/parallel.py [--transactions N] [--clients N] [--rows N]
+                                                     [--engine NAME]
 
 Clients of the source change a few hot rows, rows without any unique key, and values of a unique
 index that go from row to row, with ALTER TABLE, CREATE and DROP TABLE in between. The source groups
@@ -25,15 +25,12 @@ import argparse
 import sys
 import threading
 import time
-from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in ("tools", "tests")]
-
-from _clients import DATABASE, Clients
 from basaltcli.server import Server
-from support import checks, replication, workspace
-from support.replication import REPLICA_OPTIONS, SOURCE_OPTIONS, Link
-from support.workspace import Tally, Workspace
+from tests.replication._clients import DATABASE, Clients
+from tests.support import checks, replication, workspace
+from tests.support.replication import REPLICA_OPTIONS, SOURCE_OPTIONS, Link
+from tests.support.workspace import Tally, Workspace
 
 # Half of what a lock wait takes that nobody ends.
 _STANDSTILL_SECONDS = 30.0

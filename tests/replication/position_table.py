@@ -1,7 +1,7 @@
-#!/usr/bin/python3
 """The replica's table of positions after many transactions: each has put a row and removed one.
 
-Usage: tests/replication/position_table.py [--transactions N] [--parts N] [--threads N]
+Usage: ./basalt python tests/replication/position_table.py [--transactions N] [--parts N]
+                                                           [--threads N]
 
 The table of a replica with gtid_pos_auto_engines=rocksdb never has more than a few hundred rows,
 but each transaction leaves the traces of two changes, and the server reads the whole table when it
@@ -24,15 +24,13 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in ("tools", "tests")]
-
 from rich.console import Console
 from rich.table import Table
 
 from basaltcli.server import Server
-from support import replication, workspace
-from support.replication import POSITION_TABLE, REPLICA_OPTIONS, SOURCE_OPTIONS, Link
-from support.workspace import Tally, Workspace
+from tests.support import replication, workspace
+from tests.support.replication import POSITION_TABLE, REPLICA_OPTIONS, SOURCE_OPTIONS, Link
+from tests.support.workspace import Tally, Workspace
 
 _DATABASE = "positions"
 _CLIENTS = 4

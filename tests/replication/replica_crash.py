@@ -1,7 +1,7 @@
-#!/usr/bin/python3
 """Ends a replica with SIGKILL while it applies: nothing is lost, and nothing is applied twice.
 
-Usage: tests/replication/replica_crash.py [--kills N] [--visits N,N,...] [--modes M,M] [--verbose]
+Usage: ./basalt python tests/replication/replica_crash.py [--kills N] [--visits N,N,...]
+                                                          [--modes M,M] [--verbose]
 
 A source has a log of conflicting transactions, XA transactions of one phase among them. Replicas
 apply it with one thread and with 8, and die
@@ -27,20 +27,16 @@ import argparse
 import random
 import sys
 import time
-from pathlib import Path
-
-sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder)
-                for folder in ("tools", "tests", "tests/crash")]
 
 import pymysql
 
-from _clients import DATABASE, Clients
 from basaltcli.errors import BasaltError
 from basaltcli.server import Server
-from failpoints import source_points
-from support import checks, replication, workspace
-from support.replication import REPLICA_OPTIONS, SOURCE_OPTIONS, Link
-from support.workspace import Tally, Workspace
+from tests.replication._clients import DATABASE, Clients
+from tests.support import checks, replication, workspace
+from tests.support.failpoints import source_points
+from tests.support.replication import REPLICA_OPTIONS, SOURCE_OPTIONS, Link
+from tests.support.workspace import Tally, Workspace
 
 _POINTS = ("txn.", "server.")
 _XA = """

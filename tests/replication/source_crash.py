@@ -1,7 +1,6 @@
-#!/usr/bin/python3
 """A source dies amid writing a transaction to its binary log: the replica goes on and is the same.
 
-Usage: tests/replication/source_crash.py [--engine ENGINE] [--verbose]
+Usage: ./basalt python tests/replication/source_crash.py [--engine ENGINE] [--verbose]
 
 The log is written in pieces and a crash leaves some of them: whole events of a transaction, perhaps
 the beginning of another one. The server lets them stand and begins a new file. It sends whole
@@ -20,13 +19,10 @@ import argparse
 import os
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in ("tools", "tests")]
-
-from support import checks, replication, workspace
-from support.replication import REPLICA_OPTIONS, SOURCE_OPTIONS, Link
-from support.workspace import Tally, Workspace
+from tests.support import checks, replication, workspace
+from tests.support.replication import REPLICA_OPTIONS, SOURCE_OPTIONS, Link
+from tests.support.workspace import Tally, Workspace
 
 _DATABASE = "cut"
 _MAKE = f"""

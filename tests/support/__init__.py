@@ -1,1 +1,1 @@
-"""What the crash, replication and model tests share: workspaces, servers, checks."""
+"""What the folders of tests share: workspaces, servers, checks."""

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from basaltcli.server import Server
-from support import checks
+from tests.support import checks
 
 
 class BinlogReplay:

@@ -14,7 +14,7 @@ import pymysql
 from pymysql.constants import ER
 
 from basaltcli.server import Server
-from support.journal import Attempt, Fate, Journal, Row, Verdict, judge
+from tests.support.journal import Attempt, Fate, Journal, Row, Verdict, judge
 
 DATABASE = "journal"
 # The server rolls back one of us; the client goes on with another transaction.

@@ -23,8 +23,8 @@ from collections.abc import Sequence
 import pymysql
 
 from basaltcli.server import Server
-from support import checks
-from support.workspace import Workspace
+from tests.support import checks
+from tests.support.workspace import Workspace
 
 # The replica's log has what it applied, and can be compared; it never refuses a lost connection.
 SOURCE_OPTIONS = ("--log-bin=binlog", "--sync-binlog=1", "--log-slave-updates",

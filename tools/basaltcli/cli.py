@@ -109,6 +109,23 @@ def test(quick: bool, only: tuple[str, ...], flavour: str, cases: tuple[str, ...
     sys.exit(0 if testing.run(quick, only, flavour, cases) else 1)
 
 
+@basalt.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.argument("arguments", nargs=-1, metavar="PROGRAM [ARGUMENT...]")
+def python(arguments: tuple[str, ...]) -> None:
+    """Run Python with the project's packages: a test script by itself, say.
+
+    What follows is given to Debian's Python. The scripts of tests/ test the build that is there;
+    their --flavour or --plugin-dir says which.
+
+    \b
+    Examples:
+      ./basalt python tests/crash/failpoints.py --every-visit
+      ./basalt python tests/isolation/serial.py --help
+      ./basalt python -m pytest bench/tests/test_disk.py
+    """
+    os.execv(sys.executable, [sys.executable, *arguments])
+
+
 @basalt.command()
 @click.option("--seconds", default=600, show_default=True, help="How long each fuzzer runs.")
 @click.argument("names", nargs=-1, metavar="[FUZZER...]")

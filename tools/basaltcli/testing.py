@@ -220,7 +220,7 @@ def _scripts(folder: str, pattern: str) -> Callable[[Context], Outcome]:
 
 def _script(path: Path, context: Context, outcome: Outcome) -> None:
     name = str(path.relative_to(layout.ROOT))
-    env = {"BASALT_FLAVOUR": context.flavour, "PYTHONPATH": str(layout.ROOT / "tools"),
+    env = {"BASALT_FLAVOUR": context.flavour, "PYTHONPATH": os.environ["PYTHONPATH"],
            "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"}
     lines: deque[str] = deque(maxlen=_LAST_LINES)
 
@@ -248,8 +248,7 @@ def _bench(context: Context) -> Outcome:
     if context.flavour not in ("release", "dev"):
         return Outcome(note="not run: the laboratory measures no sanitized server")
     debian.ensure([*lab.PACKAGES, *lab.TEST_PACKAGES])
-    env = {"PYTHONPATH": f"{layout.ROOT}/tools:{layout.ROOT}/bench",
-           "BASALT_PLUGIN_DIR": str(layout.plugin_dir(context.flavour))}
+    env = {"BASALT_PLUGIN_DIR": str(layout.plugin_dir(context.flavour))}
     outcome = Outcome()
     report = layout.build_dir(context.flavour) / "bench-tests.xml"
     report.unlink(missing_ok=True)

@@ -1,0 +1,1 @@
+"""Servers that are killed, and machines that stop."""

@@ -1,0 +1,1 @@
+"""The same statements on our engine and on InnoDB."""

@@ -1,0 +1,1 @@
+"""What concurrent transactions may see of each other."""

@@ -1,0 +1,1 @@
+"""Transactions of several sessions beside a model in memory."""

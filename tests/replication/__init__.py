@@ -1,0 +1,1 @@
+"""Sources and replicas, and how they die."""
