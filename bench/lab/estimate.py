@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
+from lab.cell import Cell
 from lab.setup import Setup
-from lab.study import Cell
 from lab.workload import Workload
 
 # Seconds of a trial for starting and stopping the server and its clients, for the seconds without a

@@ -22,11 +22,12 @@ from basaltcli.errors import BasaltError
 
 from lab import estimate
 from lab.bench import Bench
+from lab.cell import Cell
 from lab.progress import Progress
 from lab.results import TrialRecord
 from lab.setup import Engine, Setup
 from lab.store import Run
-from lab.study import Cell, Size, Study
+from lab.study import Size, Study
 from lab.trial import Trial
 
 # Percent of the machine's time. Windows of a few seconds are tests, not measurements.

@@ -9,16 +9,13 @@ import abc
 import dataclasses
 import enum
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from lab.cell import Cell
 from lab.charts import Chart
 from lab.metrics import Metric
 from lab.results import Results
-from lab.setup import D1, Durability, Limits, Setup
-from lab.workload import Load, Workload
-
-if TYPE_CHECKING:
-    from lab.trial import Trial
+from lab.trial import Trial
 
 
 class Size(enum.Enum):
@@ -64,31 +61,6 @@ class Claim:
     statement: str
     published: str
     judge: Callable[[Results], Finding]
-
-
-@dataclasses.dataclass(frozen=True)
-class Cell:
-    """One point of a study: a workload under limits, measured for each setup.
-
-    `name` is unique in the study. `axes` are the coordinates that charts and claims use.
-    With `warm_seconds` 0 the caches are cold when the window begins. What the study does after the
-    window, besides the standard protocol, takes about `seconds_after`.
-    """
-
-    name: str
-    workload: Workload
-    setups: Sequence[Setup]
-    axes: Mapping[str, float | str]
-    limits: Limits = Limits()
-    durability: Durability = D1
-    threads: int = 4
-    seconds: float = 30
-    warm_seconds: float = 15
-    seconds_after: float = 0
-
-    def load(self, seconds: float, seed: int) -> Load:
-        """The load of a window of this cell."""
-        return self.workload.load(self.threads, seconds, seed)
 
 
 class Study(abc.ABC):

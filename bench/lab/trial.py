@@ -10,19 +10,17 @@ import contextlib
 import dataclasses
 import os
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lab import measures, sysbench
 from lab.bench import Bench
+from lab.cell import Cell
 from lab.drain import drain
 from lab.meter import Reading, Window, between
 from lab.results import TrialRecord
 from lab.server import MeasuredServer
 from lab.setup import Setup
 from lab.throttle import IoLimits
-
-if TYPE_CHECKING:
-    from lab.study import Cell
 
 # Seconds for one statement of a check.
 _CHECK_PATIENCE = 120

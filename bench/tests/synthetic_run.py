@@ -15,13 +15,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from unittest.mock import Mock
 
+from lab.cell import Cell
 from lab.charts import Bars, Chart, Curves, OverTime, RateOverUnits, SecondsBoxes, SecondsScatter
 from lab.metrics import Metric
 from lab.report import write_report
 from lab.results import Results, TrialRecord
-from lab.setup import BASALT, D1, D3, INNODB, MIB, MYROCKS, SETUPS, Limits, Setup, server_options
+from lab.setup import BASALT, D1, D3, INNODB, MIB, SETUPS, Limits, Setup, server_options
 from lab.store import Run
-from lab.study import Cell, Claim, Finding, Size, Study, Verdict
+from lab.study import Claim, Finding, Size, Study, Verdict
 from lab.throttle import IoLimits
 from lab.workload import Workload
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 
 from lab import estimate
+from lab.cell import Cell
 from lab.setup import BASALT, INNODB, SETUPS, Limits
-from lab.study import Cell
 from lab.throttle import IoLimits
 from workloads.sysbench_oltp import SysbenchOltp
 

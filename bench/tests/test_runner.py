@@ -9,10 +9,11 @@ import pytest
 
 from basaltcli.errors import BasaltError
 from lab import runner
+from lab.cell import Cell
 from lab.progress import Progress
 from lab.setup import BASALT, INNODB, MYROCKS, SETUPS, Engine, Limits
 from lab.store import Run, open_run
-from lab.study import Cell, Size, Study
+from lab.study import Size, Study
 
 ALL = list(Engine)
 _DATA = types.SimpleNamespace(expected_rows=lambda: 0)

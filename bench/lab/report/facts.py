@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lab.report.looks import ordered
+from lab.cell import Cell
 from lab.results import TrialRecord
 from lab.setup import Limits
 from lab.store import Run
-from lab.study import Cell, Size, Study
+from lab.study import Size, Study
 
 _MIB = 1 << 20
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lab.cell import Cell
 from lab.charts import Bars, Chart
 from lab.judging import cell, ratio_claim
 from lab.setup import GIB, SETUPS, Durability, Limits
-from lab.study import Cell, Claim, Size, Study
+from lab.study import Claim, Size, Study
 from workloads.sysbench_oltp import SMOKE_ROWS, SysbenchOltp
 
 _NONE, _SOMETIMES, _ALWAYS = "no binary log", "sync_binlog = 0", "sync_binlog = 1"

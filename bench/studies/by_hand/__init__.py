@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 
+from lab.cell import Cell
 from lab.charts import Bars, Chart
 from lab.judging import in_band
 from lab.results import Results
 from lab.setup import BASALT, MIB, Setup
-from lab.study import Cell, Claim, Finding, Size, Study, Verdict
+from lab.study import Claim, Finding, Size, Study, Verdict
 from lab.trial import Trial
 from studies.goals import STUDY as GOALS
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from lab.cell import Cell
 from lab.charts import Chart, Curves, SecondsScatter
 from lab.judging import cell, highest, lowest, ratio_claim
 from lab.metrics import Metric
 from lab.results import Results
 from lab.setup import D2, MIB, SETUPS, Limits
-from lab.study import Cell, Claim, Finding, Size, Study, Verdict
+from lab.study import Claim, Finding, Size, Study, Verdict
 from lab.throttle import IoLimits
 from lab.trial import Trial
 from studies.cloud_iops import costs

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lab.cell import Cell
 from lab.charts import Bars, Chart, SecondsScatter
 from lab.judging import cell, ratio_claim
 from lab.setup import BASALT, D3, GIB, INNODB, MYROCKS, Limits
-from lab.study import Cell, Claim, Size, Study
+from lab.study import Claim, Size, Study
 from studies.linkbench import IDS
 from workloads.insert_benchmark import InsertBenchmark
 from workloads.linkbench import LinkBench

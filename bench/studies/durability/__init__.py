@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lab.cell import Cell
 from lab.charts import Bars, Chart
 from lab.judging import cell, not_here, ratio_claim
 from lab.setup import (BASALT, D1, D2, D3, INNODB, MIB, MYROCKS, SETUPS, Durability, Limits,
                        Setup)
-from lab.study import Cell, Claim, Size, Study
+from lab.study import Claim, Size, Study
 from lab.throttle import IoLimits
 from workloads.sysbench_oltp import SMOKE_ROWS, SysbenchOltp
 

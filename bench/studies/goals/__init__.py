@@ -6,12 +6,13 @@ import dataclasses
 import time
 from collections.abc import Mapping, Sequence
 
+from lab.cell import Cell
 from lab.charts import Bars, Chart, SecondsScatter
 from lab.judging import cell, in_band, ratio_claim
 from lab.metrics import Metric
 from lab.results import Ratio, Results
 from lab.setup import D1, D2, D3, GIB, MIB, SETUPS, Durability, Limits
-from lab.study import Cell, Claim, Finding, Size, Study, Verdict
+from lab.study import Claim, Finding, Size, Study, Verdict
 from lab.throttle import IoLimits
 from lab.trial import Trial
 from lab.workload import Workload

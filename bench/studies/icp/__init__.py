@@ -6,11 +6,12 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 
 from lab import sysbench
+from lab.cell import Cell
 from lab.charts import Bars, Chart
 from lab.metrics import Metric
 from lab.server import MeasuredServer
 from lab.setup import D1, GIB, MIB, SETUPS, Limits
-from lab.study import Cell, Claim, Size, Study
+from lab.study import Claim, Size, Study
 from lab.throttle import IoLimits
 from lab.trial import Trial
 from lab.workload import Load

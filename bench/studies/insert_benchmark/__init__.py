@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from lab import sysbench
+from lab.cell import Cell
 from lab.charts import Bars, Chart, RateOverUnits, SecondsScatter
 from lab.judging import cell, not_here, ratio_claim
 from lab.metrics import Metric
 from lab.setup import D3, GIB, MIB, SETUPS, Limits
-from lab.study import Cell, Claim, Size, Study
+from lab.study import Claim, Size, Study
 from lab.trial import Trial
 from workloads.insert_benchmark import InsertBenchmark
 

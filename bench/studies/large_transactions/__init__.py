@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from lab import measures
+from lab.cell import Cell
 from lab.charts import Bars, Chart
 from lab.judging import cell, ratio_claim
 from lab.metrics import Metric
 from lab.results import Results
 from lab.server import MeasuredServer
 from lab.setup import D1, MIB, MYROCKS, SETUPS, Limits
-from lab.study import Cell, Claim, Finding, Size, Study, Verdict
+from lab.study import Claim, Finding, Size, Study, Verdict
 from lab.trial import Trial
 from workloads.large_transaction import LargeTransaction, Outcome, Statement
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from lab.cell import Cell
 from lab.charts import Bars, Chart, SecondsScatter
 from lab.judging import cell, not_here, ratio_claim
 from lab.metrics import Metric
 from lab.setup import BASALT, D3, INNODB, MIB, MYROCKS, Limits, myrocks_families
-from lab.study import Cell, Claim, Size, Study
+from lab.study import Claim, Size, Study
 from lab.trial import Trial
 from workloads.linkbench import LinkBench
 

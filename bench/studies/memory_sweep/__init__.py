@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lab.cell import Cell
 from lab.charts import Chart, Curves, OverTime, SecondsBoxes, SecondsScatter
 from lab.judging import cell, flat_claim, highest, lowest, not_here, ratio_claim
 from lab.results import Results
 from lab.setup import D2, MIB, MYROCKS, SETUPS, Limits
-from lab.study import Cell, Claim, Size, Study
+from lab.study import Claim, Size, Study
 from workloads.tpcc import SMOKE_SCALE, Tpcc
 
 _MEMORY = "memory_mb"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lab.cell import Cell
 from lab.charts import Bars, Chart
 from lab.judging import cell, ratio_claim
 from lab.setup import D1, GIB, SETUPS, Limits
-from lab.study import Cell, Claim, Size, Study
+from lab.study import Claim, Size, Study
 from workloads.sysbench_oltp import LONG_RANGES, SMOKE_ROWS, SysbenchOltp
 
 _ROWS = {Size.SMOKE: SMOKE_ROWS, Size.QUICK: 100_000, Size.FULL: 100_000, Size.LONG: 250_000}

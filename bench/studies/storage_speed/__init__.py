@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lab.cell import Cell
 from lab.charts import Bars, Chart
 from lab.judging import cell, ratio_claim
 from lab.setup import D3, GIB, MIB, SETUPS, Limits
-from lab.study import Cell, Claim, Size, Study
+from lab.study import Claim, Size, Study
 from lab.throttle import IoLimits
 from studies.linkbench import IDS
 from workloads.insert_benchmark import InsertBenchmark
