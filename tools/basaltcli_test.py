@@ -14,10 +14,11 @@ from pathlib import Path
 from unittest import mock
 
 from basaltcli import layout, locking, mtr, private_apt, process, rocksdb, server_process
-from basaltcli import server_release, testing
+from basaltcli import server_release
 from basaltcli.errors import BasaltError
 from basaltcli.server import Server, default_socket
 from basaltcli.server_release import ServerRelease
+from program import testing
 
 
 class TemporaryFolder(unittest.TestCase):

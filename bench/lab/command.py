@@ -19,7 +19,6 @@ from lab.host import describe_host, fsync_latencies
 from lab.report import write_report
 from lab.setup import GIB, Engine
 from lab.store import Run, open_run, runs, take_in
-from lab.studies import chosen_studies
 from lab.study import Size, Study
 from lab.template import Templates
 
@@ -31,11 +30,11 @@ _DISK_SIZE = {Size.SMOKE: 3 * GIB, Size.QUICK: 10 * GIB, Size.FULL: 10 * GIB,
 class Request:
     """What is to be measured.
 
-    `names` are studies, or "all"; `size` and `engines` are the values of Size and Engine. `blocks`
-    is how often, None as the study says; `cells` is an expression, see lab.runner.plan.
+    `size` and `engines` are the values of Size and Engine. `blocks` is how often, None as the study
+    says; `cells` is an expression, see lab.runner.plan.
     """
 
-    names: Sequence[str]
+    studies: Sequence[Study]
     size: str
     engines: Sequence[str]
     blocks: int | None = None
@@ -43,15 +42,15 @@ class Request:
 
     def plan(self) -> list[runner.Planned]:
         """The trials, in their order. Fails where there are none."""
-        studies, size = chosen_studies(self.names), Size(self.size)
+        size = Size(self.size)
         try:
-            planned = runner.plan(studies, size, [Engine(name) for name in self.engines],
+            planned = runner.plan(self.studies, size, [Engine(name) for name in self.engines],
                                   self.blocks, self.cells)
         except re.error as error:
             raise BasaltError(f"{self.cells} is not a regular expression: {error}",
                               "--cells takes a part of a cell's name") from error
         if not planned:
-            names = ", ".join(cell.name for study in studies for cell in study.cells(size))
+            names = ", ".join(cell.name for study in self.studies for cell in study.cells(size))
             raise BasaltError(
                 f"no cell of {', '.join(self.engines)} is called like {self.cells or 'anything'}",
                 f"the cells of all engines are: {names}")
@@ -60,10 +59,9 @@ class Request:
 
 def run(request: Request, is_new: bool, directory: Path, release: ServerRelease) -> bool:
     """Measures what is asked for and writes the report; True when no trial had a problem."""
-    studies = chosen_studies(request.names)
     size = Size(request.size)
     planned = request.plan()
-    wanted = Run(directory / "runs", size.value, [study.name for study in studies],
+    wanted = Run(directory / "runs", size.value, [study.name for study in request.studies],
                  list(request.engines), "", _identity(release, directory), cells=request.cells)
     this = _begun(wanted, planned) if not is_new else None
     this = this or _new(wanted)
@@ -74,10 +72,10 @@ def run(request: Request, is_new: bool, directory: Path, release: ServerRelease)
         this.identity["fsync"] = _fsync(bench)
         this.save()
         runner.execute(this, planned, bench)
-    ui.info(f"report: {write(this, None)}")
+    ui.info(f"report: {write(this, request.studies, None)}")
     for study, reason in this.notes.items():
         ui.info(f"not here: {study}: {reason}")
-    trials = [trial for study in studies for trial in this.results(study.name).all]
+    trials = [trial for study in request.studies for trial in this.results(study.name).all]
     troubled = [trial for trial in trials if trial.problems]
     for trial in troubled:
         ui.info(f"problem: {trial.study}, {trial.cell}, {trial.setup}: {trial.problems[0]}")
@@ -115,10 +113,10 @@ def _is_loaded(trial: runner.Planned, templates: Templates) -> bool:
         return False
 
 
-def write(this: Run, output: Path | None) -> Path:
-    """Writes a run's report; returns where."""
+def write(this: Run, studies: Sequence[Study], output: Path | None) -> Path:
+    """Writes the report of a run of these studies; returns where."""
     path = output or this.directory / "report.html"
-    write_report(this, chosen_studies(this.studies), path)
+    write_report(this, studies, path)
     return path
 
 

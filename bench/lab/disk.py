@@ -19,7 +19,6 @@ a run. A lock keeps two runs off one image.
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import json
 import os

@@ -15,8 +15,8 @@ from lab import command, runner
 from lab.host import capabilities
 from lab.setup import GIB, Engine
 from lab.store import Run, runs
-from lab.studies import chosen_studies
 from lab.study import Size
+from studies import binlog_cost, by_hand, goals, memory_sweep, noise
 from synthetic import record
 
 _VERSIONS = {"server": "10.11.1", "basalt": "abc"}
@@ -40,7 +40,7 @@ def stored(tmp_path, name: str, started: str, trials: int = 0, **changes) -> Run
 
 
 def planned() -> list[runner.Planned]:
-    return runner.plan(chosen_studies(["memory_sweep"]), Size.QUICK, list(Engine))[:9]
+    return runner.plan([memory_sweep.STUDY], Size.QUICK, list(Engine))[:9]
 
 
 def test_an_interrupted_run_is_gone_on_with(tmp_path):
@@ -76,7 +76,7 @@ def test_without_runs_there_is_none_to_go_on_with(tmp_path):
 
 
 def test_a_run_can_be_foretold_without_a_server():
-    lines = command.foretell(command.Request(["noise", "binlog_cost"], "quick",
+    lines = command.foretell(command.Request([binlog_cost.STUDY, noise.STUDY], "quick",
                                              ["innodb", "basalt"], 3))
     assert [line.split(":")[0] for line in lines[:2]] == ["binlog_cost", "noise"]
     assert lines[0].startswith("binlog_cost: 18 trials, 3 blocks, ")
@@ -84,16 +84,16 @@ def test_a_run_can_be_foretold_without_a_server():
 
 
 def test_a_run_of_cells_that_are_not_there_is_refused_with_those_that_are():
-    assert len(command.Request(["goals"], "quick", ["basalt"], cells="^inserts").plan()) == 2
+    assert len(command.Request([goals.STUDY], "quick", ["basalt"], cells="^inserts").plan()) == 2
     for wrong in ("deletes", "("):
         with pytest.raises(BasaltError) as error:
-            command.Request(["goals"], "quick", ["basalt"], cells=wrong).plan()
+            command.Request([goals.STUDY], "quick", ["basalt"], cells=wrong).plan()
         assert wrong in error.value.message and error.value.remedy
 
 
 def test_a_run_of_engines_that_a_study_has_not_is_refused_with_their_names():
     with pytest.raises(BasaltError) as error:
-        command.Request(["by_hand"], "quick", ["innodb"]).plan()
+        command.Request([by_hand.STUDY], "quick", ["innodb"]).plan()
     assert "innodb" in error.value.message
 
 
@@ -137,7 +137,7 @@ def test_a_study_is_measured_from_its_command_to_its_report(tmp_path, monkeypatc
                                                              capsys):
     """Basalt under two names; where limits cannot be set the run says what would be needed."""
     monkeypatch.setitem(command._DISK_SIZE, Size.SMOKE, 2 * GIB)
-    request = command.Request(["noise"], "smoke", ["basalt"])
+    request = command.Request([noise.STUDY], "smoke", ["basalt"])
     ability = capabilities(tmp_path)["memory_limit"]
     assert command.run(request, False, tmp_path, release)
     run, = runs(tmp_path / "runs")

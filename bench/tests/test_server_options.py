@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -15,9 +13,9 @@ from basaltcli.server import Server
 from lab.server import plugin_dir
 from lab.setup import (
     D1, INNODB, MIB, MYROCKS, Engine, Limits, Setup, loading_options, server_options)
-from lab.studies import all_studies
 from lab.study import Size
 from lab.throttle import IoLimits
+from studies.catalogue import STUDIES
 
 _LIMITS = Limits(512 * MIB)
 _COMPLAINT = re.compile(r"\[(ERROR|Warning)\] (?P<text>.*)")
@@ -28,7 +26,7 @@ _ALWAYS = re.compile(
 
 def setups() -> dict[str, Setup]:
     """All setups of all studies, by name."""
-    return {setup.name: setup for study in all_studies() for size in Size
+    return {setup.name: setup for study in STUDIES for size in Size
             for cell in study.cells(size) for setup in cell.setups}
 
 

@@ -10,12 +10,13 @@ from lab.charts import Curves, OverTime, SecondsBoxes
 from lab.results import Results
 from lab.setup import Engine
 from lab.store import Run
-from lab.studies import all_studies, chosen_studies
-from lab.study import Finding, Size, Study, Verdict
+from lab.study import Finding, Size, Verdict
+from studies import catalogue
+from studies.catalogue import chosen_studies
 from studies.cloud_iops import costs
 from synthetic import measured, record
 
-STUDIES = {study.name: study for study in all_studies()}
+STUDIES = {study.name: study for study in catalogue.STUDIES}
 SAMPLES = {"t", "reads", "writes", "read_bytes", "written_bytes", "server_cpu", "memory_bytes",
            "data_bytes", "log_bytes", "binlog_bytes"}
 # The claim about the prices of volumes needs no trial.
@@ -182,8 +183,8 @@ def test_studies_are_chosen_by_name_in_the_order_of_the_report():
     chosen = chosen_studies(["noise", "memory_sweep"])
     assert [study.name for study in chosen] == ["memory_sweep", "noise"]
     assert chosen_studies(["noise", "all"]) == [
-        study for study in all_studies() if study.is_published]
-    assert len(chosen_studies(["goals", "by_hand", "all"])) == len(all_studies())
+        study for study in catalogue.STUDIES if study.is_published]
+    assert len(chosen_studies(["goals", "by_hand", "all"])) == len(STUDIES)
 
 
 def test_a_study_that_is_none_is_refused_with_those_that_are():

@@ -10,6 +10,7 @@ import pytest
 import synthetic
 from lab import directory_size
 from lab import trial as trials
+from lab.cell import Cell
 from lab.charts import Bars, Curves
 from lab.control_groups import CpuUse, MemoryUse
 from lab.counters import DeviceCounters, HostCpu
@@ -19,13 +20,13 @@ from lab.meter import Reading
 from lab.metrics import METRICS, metric
 from lab.results import TrialRecord
 from lab.setup import BASALT, D1, Limits
-from lab.studies import all_studies
-from lab.study import Cell, Size
+from lab.study import Size
 from lab.sysbench import ClientResult
 from lab.template import Template
 from lab.throttle import IoLimits
 from lab.trial import Trial
 from lab.workload import Client, Load
+from studies.catalogue import STUDIES
 
 _SLOW = IoLimits(300, 300)
 
@@ -202,7 +203,7 @@ def test_without_a_disk_of_its_own_nothing_is_said_of_deferred_work(world):
     assert "total_write_kb_per_unit" not in values
 
 
-@pytest.mark.parametrize("study", all_studies(), ids=lambda study: study.name)
+@pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
 def test_pictures_show_values_that_trials_have(study, world):
     """What the standard protocol records, or what the study says that it adds."""
     known = set(measured(world).values) | set(METRICS) | set(study.metrics)
@@ -211,7 +212,7 @@ def test_pictures_show_values_that_trials_have(study, world):
             assert chart.metric in known, chart.title
 
 
-@pytest.mark.parametrize("study", all_studies(), ids=lambda study: study.name)
+@pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
 def test_claims_are_about_values_that_have_a_meaning(study):
     results = synthetic.measured(study, Size.FULL)
     for claim in study.claims():

@@ -1,1 +1,1 @@
-"""The developer tool behind ./basalt: provisioning, building, private servers, tests."""
+"""What ./basalt is made of: provisioning, building, private servers, the demo."""

@@ -53,11 +53,11 @@ def list_studies() -> None:
     from lab.setup import Engine
     from lab.store import runs
     from lab.study import Size
-    from lab.studies import all_studies
+    from studies.catalogue import STUDIES
     table = Table(box=None, pad_edge=False)
     for name in ("study", "quick", "full", "long", "question"):
         table.add_column(name, no_wrap=name != "question")
-    for study in all_studies():
+    for study in STUDIES:
         times = [ui.duration(sum(trial.seconds for trial in plan([study], size, list(Engine))))
                  for size in (Size.QUICK, Size.FULL, Size.LONG)]
         table.add_row(study.name, *times, study.question)
@@ -104,12 +104,13 @@ def run_studies(names: tuple[str, ...], size: str, engines: str, cells: str, blo
     """
     _prepare()
     from lab import command
+    from studies.catalogue import chosen_studies
     chosen = [name.strip() for name in engines.split(",")]
     unknown = set(chosen) - set(_ENGINES)
     if unknown:
         raise BasaltError(f"there is no engine {', '.join(sorted(unknown))}",
                           f"the engines are {', '.join(_ENGINES)}")
-    request = command.Request(names, size, chosen, blocks, cells)
+    request = command.Request(chosen_studies(names), size, chosen, blocks, cells)
     if dry_run:
         for line in command.foretell(request):
             ui.info(line)
@@ -131,8 +132,9 @@ def report(name: str | None, output: Path | None) -> None:
     """
     _prepare()
     from lab import command
+    from studies.catalogue import chosen_studies
     run = command.stored_run(_RUNS, name)
-    ui.info(f"report: {command.write(run, output)}")
+    ui.info(f"report: {command.write(run, chosen_studies(run.studies), output)}")
 
 
 @bench.command()
@@ -157,13 +159,14 @@ def profile() -> None:
     from lab import command
     from lab.disk import remove
     from lab.server import PLUGIN_DIR_VARIABLE
+    from studies import goals
     directory = layout.BUILD / "profile"
     provisions = build.provision(library=lambda: rocksdb.ensure_counting(directory))
     engine = directory / "engine"
     build.build_in(engine, "release", provisions,
                    cmake_options=["-DCMAKE_MODULE_LINKER_FLAGS=-fprofile-generate"])
     os.environ[PLUGIN_DIR_VARIABLE] = str(engine / layout.PLUGIN_FOLDER)
-    request = command.Request(("goals",), "quick", ("basalt",), blocks=1)
+    request = command.Request([goals.STUDY], "quick", ("basalt",), blocks=1)
     if not _measure(request, True, directory, provisions.release):
         raise BasaltError("not all loads ran", "see the problems above")
     rocksdb.make_profile(directory)

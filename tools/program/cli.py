@@ -17,7 +17,7 @@ from basaltcli.demo.command import demo
 from basaltcli.errors import BasaltError
 from basaltcli.server_commands import server
 from basaltcli.upstream.command import upstream
-from lab.cli import bench
+from program.bench import bench
 
 FLAVOUR = click.option("--flavour", type=click.Choice(layout.FLAVOURS), default="release",
                        show_default=True, help="Which build.")
@@ -105,7 +105,7 @@ def test(quick: bool, only: tuple[str, ...], flavour: str, cases: tuple[str, ...
       ./basalt test --only layers --only unit
       ./basalt test --only sql -- basalt.insert --record
     """
-    from basaltcli import testing
+    from program import testing
     sys.exit(0 if testing.run(quick, only, flavour, cases) else 1)
 
 

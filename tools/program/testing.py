@@ -21,7 +21,7 @@ from basaltcli import build, debian, layout, locking, machine, mtr, process, ui
 from basaltcli.errors import BasaltError
 from basaltcli.server_release import ServerRelease
 from basaltcli.upstream import command as upstream
-from lab import cli as lab
+from program import bench
 
 _LAST_LINES = 80
 _SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed$")
@@ -247,7 +247,7 @@ def _bench(context: Context) -> Outcome:
     """The laboratory's own tests, and every study in its smallest form."""
     if context.flavour not in ("release", "dev"):
         return Outcome(note="not run: the laboratory measures no sanitized server")
-    debian.ensure([*lab.PACKAGES, *lab.TEST_PACKAGES])
+    debian.ensure([*bench.PACKAGES, *bench.TEST_PACKAGES])
     env = {"BASALT_PLUGIN_DIR": str(layout.plugin_dir(context.flavour))}
     outcome = Outcome()
     report = layout.build_dir(context.flavour) / "bench-tests.xml"

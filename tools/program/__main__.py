@@ -1,0 +1,5 @@
+"""Entry point of `python3 -m program`."""
+
+from program.cli import main
+
+main()
