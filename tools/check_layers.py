@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Checks that the folders of src/ include only what tools/layers.toml allows.
+"""Checks that the folders of src/ include, and Python imports, only what tools/layers.toml allows.
 
 That table is the one source: without arguments, what CMakeLists.txt links and ARCHITECTURE.md tells
-of it is compared with it, too.
+of it is compared with it, too, and Python is checked (python_layers.py).
 
 Usage: tools/check_layers.py [SRC [LAYERS_TOML]]
 
@@ -19,6 +19,9 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+import python_layers
+from layer_rules import rule_errors
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
@@ -67,7 +70,7 @@ class Checker:
 
     def violations(self) -> Iterator[str]:
         """One sentence per violation."""
-        yield from self._rule_errors()
+        yield from rule_errors(self.rules.allow)
         for file, headers in self.includes.items():
             folder = _folder(file)
             if folder not in self.rules.allow:
@@ -79,23 +82,6 @@ class Checker:
                 if problem:
                     yield f"{file}: {problem}"
             yield from self._reached(file)
-
-    def _rule_errors(self) -> Iterator[str]:
-        """Mistakes in the rules themselves: unknown folders and cycles."""
-        done: set[str] = set()
-        pending = dict(self.rules.allow)
-        for folder, seen in pending.items():
-            for unknown in set(seen) - set(pending):
-                yield f"layers.toml: {folder} may see {unknown}, which is not declared"
-        known = set(pending)
-        while pending:
-            free = [name for name, seen in pending.items() if set(seen) & known <= done]
-            if not free:
-                yield f"layers.toml: the folders {', '.join(sorted(pending))} form a cycle"
-                return
-            done.update(free)
-            for name in free:
-                del pending[name]
 
     def _is_own(self, header: str) -> bool:
         return header in self.includes or _folder(header) in self.rules.allow
@@ -191,6 +177,7 @@ def main(arguments: list[str]) -> int:
         folders = {path.name for path in src.iterdir() if path.is_dir()}
         violations += differences(read, folders, (root / "CMakeLists.txt").read_text(),
                                   (root / "ARCHITECTURE.md").read_text())
+        violations += python_layers.Checker(root, python_layers.Rules.read(rules)).violations()
     for violation in violations:
         print(violation)
     return 1 if violations else 0

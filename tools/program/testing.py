@@ -299,7 +299,7 @@ def _unittest(name: str, outcome: Outcome) -> None:
 
 
 STEPS = (
-    Step("layers", "Layers: who may include what", _layers, needs_build=False, is_quick=True),
+    Step("layers", "Layers: who may see whom", _layers, needs_build=False, is_quick=True),
     Step("format", "Format, links, and the tools' own tests", _format, needs_build=False,
          is_quick=True),
     Step("unit", "Unit tests", _unit, needs_build=True, is_quick=True),
