@@ -63,8 +63,8 @@ class Step:
     name: str
     title: str
     run: Callable[[Context], Outcome]
-    needs_build: bool
-    is_quick: bool
+    needs_build: bool = True
+    is_quick: bool = False
 
 
 def run(quick: bool, only: Sequence[str], flavour: str, mtr_arguments: Sequence[str]) -> bool:
@@ -302,27 +302,17 @@ STEPS = (
     Step("layers", "Layers: who may see whom", _layers, needs_build=False, is_quick=True),
     Step("format", "Format, links, and the tools' own tests", _format, needs_build=False,
          is_quick=True),
-    Step("unit", "Unit tests", _unit, needs_build=True, is_quick=True),
-    Step("sql", "SQL tests", _sql, needs_build=True, is_quick=True),
-    Step("clauses", "Clauses of definitions; the user guide", _scripts("tests/clauses", "*.py"),
-         needs_build=True, is_quick=False),
-    Step("upstream", "Cases of the server's own suites", _upstream, needs_build=True,
-         is_quick=False),
-    Step("model", "Model tests", _scripts("tests/model", "run*.py"), needs_build=True,
-         is_quick=False),
-    Step("differential", "Differential tests", _scripts("tests/differential", "*.py"),
-         needs_build=True, is_quick=False),
-    Step("isolation", "Isolation tests", _scripts("tests/isolation", "*.py"), needs_build=True,
-         is_quick=False),
-    Step("crash", "Crash tests", _scripts("tests/crash", "*.py"), needs_build=True,
-         is_quick=False),
-    Step("replication", "Replication tests", _scripts("tests/replication", "*.py"),
-         needs_build=True, is_quick=False),
-    Step("faults", "Failing and full disks", _scripts("tests/faults", "*.py"), needs_build=True,
-         is_quick=False),
-    Step("endurance", "Endurance, the short form", _scripts("tests/endurance", "*.py"),
-         needs_build=True, is_quick=False),
-    Step("bench", "The laboratory: its tests, and each study small", _bench, needs_build=True,
-         is_quick=False),
-    Step("demo", "The demo, small", _demo, needs_build=True, is_quick=False),
+    Step("unit", "Unit tests", _unit, is_quick=True),
+    Step("sql", "SQL tests", _sql, is_quick=True),
+    Step("clauses", "Clauses of definitions; the user guide", _scripts("tests/clauses", "*.py")),
+    Step("upstream", "Cases of the server's own suites", _upstream),
+    Step("model", "Model tests", _scripts("tests/model", "run*.py")),
+    Step("differential", "Differential tests", _scripts("tests/differential", "*.py")),
+    Step("isolation", "Isolation tests", _scripts("tests/isolation", "*.py")),
+    Step("crash", "Crash tests", _scripts("tests/crash", "*.py")),
+    Step("replication", "Replication tests", _scripts("tests/replication", "*.py")),
+    Step("faults", "Failing and full disks", _scripts("tests/faults", "*.py")),
+    Step("endurance", "Endurance, the short form", _scripts("tests/endurance", "*.py")),
+    Step("bench", "The laboratory: its tests, and each study small", _bench),
+    Step("demo", "The demo, small", _demo),
 )
