@@ -27,8 +27,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
 
-from basaltcli import process
 from basaltcli.server import Server
+from tests.support import preload
 
 _SHIM = Path(__file__).parent / "_journal_shim.c"
 _RECORD = struct.Struct("=IIIIQQQ")
@@ -130,10 +130,7 @@ class Recording:
     """Lets a server that is not running write a journal from its next start on."""
 
     def __init__(self, directory: Path, server: Server) -> None:
-        library = directory / "journal.so"
-        if not library.exists():
-            process.run(["cc", "-shared", "-fPIC", "-O1", "-Wall", "-o", library, _SHIM, "-ldl"],
-                        log=directory / "journal.build.log", failure="the shim cannot be built")
+        library = preload.built(_SHIM, directory)
         self.server = server
         self.journal = server.datadir.with_name(server.datadir.name + ".journal")
         self.journal.touch()

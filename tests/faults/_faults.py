@@ -10,8 +10,7 @@ from collections.abc import Callable
 from enum import IntFlag
 from pathlib import Path
 
-from basaltcli import process
-from tests.support import workspace
+from tests.support import preload, workspace
 from tests.support.workspace import Tally, Workspace
 
 _PLAN = struct.Struct("=iiiiii232s")
@@ -34,10 +33,7 @@ class Faults:
     """Builds the shim into `directory`; `environment` is for the server."""
 
     def __init__(self, directory: Path) -> None:
-        library = directory / "faults.so"
-        if not library.exists():
-            process.run(["cc", "-shared", "-fPIC", "-O1", "-Wall", "-o", library, _SHIM, "-ldl"],
-                        log=directory / "faults.build.log", failure="the shim cannot be built")
+        library = preload.built(_SHIM, directory)
         plan = directory / "faults.plan"
         plan.write_bytes(bytes(_PLAN.size))
         with plan.open("r+b") as file:
