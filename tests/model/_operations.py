@@ -294,6 +294,20 @@ class Generator:
         names = self._plain_columns(table)
         changes = {name: table.column(name).draw(self._chance)
                    for name in self._chance.sample(names, min(len(names), 2))}
+        return self._set(transaction, table, selection, changes)
+
+    def _update_keys(self, transaction: Transaction, table: Table) -> Operation:
+        """Any column of one row; or a number in key columns of many, in a given order."""
+        if table.primary is None:
+            return self._update(transaction, table)
+        selection = draw_point(table, self._chance)
+        names = self._chance.sample([each.name for each in table.columns], 2)
+        changes = {name: table.column(name).draw(self._chance) for name in names}
+        return self._set(transaction, table, selection, changes)
+
+    def _set(self, transaction: Transaction, table: Table, selection: Selection,
+             changes: dict[str, object]) -> Operation:
+        """The selected rows get these values."""
         statement = Statement(self._model, transaction, table)
         text = ", ".join(f"{name} = {literal(value)}" for name, value in changes.items())
 
@@ -303,24 +317,6 @@ class Generator:
                                       for row in rows))
 
         return (f"UPDATE {table.name}{selection.hint()} SET {text}{selection.where()}",
-                self._attempt(statement, run))
-
-    def _update_keys(self, transaction: Transaction, table: Table) -> Operation:
-        """Any column of one row; or a number in key columns of many, in a given order."""
-        if table.primary is None:
-            return self._update(transaction, table)
-        selection = draw_point(table, self._chance)
-        names = self._chance.sample([each.name for each in table.columns], 2)
-        changes = {name: table.column(name).draw(self._chance) for name in names}
-        statement = Statement(self._model, transaction, table)
-        text = ", ".join(f"{name} = {literal(value)}" for name, value in changes.items())
-
-        def run() -> Expected:
-            rows = self._lock(statement, selection, True)
-            return Expected(count=sum(statement.update(row, table.changed(row, changes))
-                                      for row in rows))
-
-        return (f"UPDATE {table.name} SET {text}{selection.where()}",
                 self._attempt(statement, run))
 
     def _shift(self, transaction: Transaction, table: Table) -> Operation:
