@@ -5,11 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pymysql
-
 from basaltcli.server import Server
 from tests.isolation._serial_scene import DEFINER, READER, Program
-from tests.isolation._turns import ABORTS, UNDONE, Event, Row, Transaction
+from tests.isolation._turns import ABORTS, UNDONE, Event, Row, Step, Transaction
 
 _DATABASE = "serial_innodb"
 # Errors that say that something is wrong with the engine, whatever the program.
@@ -99,15 +97,6 @@ class Oracle:
             is_rebuilt or "FORCE INDEX" not in event.step.sql)
 
     def _run(self, sql: str) -> Event:
-        event = Event(None)  # type: ignore[arg-type]
-        try:
-            with self._connection.cursor() as cursor:
-                cursor.execute(sql)
-                if cursor.description:
-                    event.rows = sorted((tuple(row) for row in cursor.fetchall()), key=repr)
-                else:
-                    event.changed = cursor.rowcount
-        except pymysql.err.Error as error:
-            event.error = int(error.args[0]) or -1
-            event.message = str(error.args[-1])
+        event = Event(Step("one after the other", sql))
+        event.take_answer(self._connection)
         return event

@@ -58,6 +58,19 @@ class Event:
     changed: int = 0
     has_waited: bool = False
 
+    def take_answer(self, connection: pymysql.connections.Connection) -> None:
+        """Executes the step and keeps what the server answers."""
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(self.step.sql)
+                if cursor.description:
+                    self.rows = sorted((tuple(row) for row in cursor.fetchall()), key=repr)
+                else:
+                    self.changed = cursor.rowcount
+        except pymysql.err.Error as error:
+            self.error = int(error.args[0]) or -1
+            self.message = str(error.args[-1])
+
     def __str__(self) -> str:
         waited = "waits, " if self.has_waited else ""
         if self.error:
@@ -108,15 +121,8 @@ class _Session:
 
     def _run(self, event: Event) -> None:
         try:
-            with self._watchdog.over(self.thread_id), self.connection.cursor() as cursor:
-                cursor.execute(event.step.sql)
-                if cursor.description:
-                    event.rows = sorted((tuple(row) for row in cursor.fetchall()), key=repr)
-                else:
-                    event.changed = cursor.rowcount
-        except pymysql.err.Error as error:
-            event.error = int(error.args[0]) or -1
-            event.message = str(error.args[-1])
+            with self._watchdog.over(self.thread_id):
+                event.take_answer(self.connection)
         finally:
             self._over.set()
 
