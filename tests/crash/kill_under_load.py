@@ -222,14 +222,13 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--no-replica", dest="replica", action="store_false",
                         help="the source alone")
     parser.add_argument("--sysbench-rows", type=int, default=10000, help="rows in its tables")
-    parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
+    workspace.add_seed(parser, default=0)
     workspace.add_arguments(parser)
     return parser.parse_args()
 
 
 def main() -> int:
     arguments = parse()
-    print(f"seed {arguments.seed}", flush=True)
     return workspace.main("crash", arguments, run)
 
 

@@ -403,12 +403,11 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=1.5, help="of load")
     parser.add_argument("--clients", type=int, default=4)
     parser.add_argument("--scenes", default="binlog,alone,replicas")
-    parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
+    workspace.add_seed(parser, default=0)
     workspace.add_arguments(parser)
     return parser.parse_args()
 
 
 if __name__ == "__main__":
     parsed = parse()
-    print(f"seed {parsed.seed}", flush=True)
     sys.exit(workspace.main("power", parsed, run))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import random
 import sys
 import time
 from collections.abc import Sequence
@@ -183,8 +182,6 @@ def main(description: str, make_generator: MakeGenerator, *, seconds: float,
     # Error messages and sort orders must not depend on the caller's language.
     os.environ["LC_ALL"] = "C.UTF-8"
     arguments = _parse(description, seconds, statements)
-    arguments.seed = arguments.seed or random.randrange(1, 1 << 30)
-    print(f"seed {arguments.seed}", flush=True)
 
     def run(work: Workspace, arguments: argparse.Namespace) -> Tally:
         test = DifferentialTest(work, arguments, make_generator)
@@ -215,7 +212,6 @@ def _parse(description: str, seconds: float, statements: int) -> argparse.Namesp
     parser.add_argument("--strict", action="store_true",
                         help="what our engine does not support is a failure")
     parser.add_argument("--output", help="folder for failures (default: that of the server)")
-    # One seed by default, so that a change is judged by its own merits; 0 to look for more.
-    parser.add_argument("--seed", type=int, default=1, help="0: a random one (default: 1)")
+    workspace.add_seed(parser)
     workspace.add_arguments(parser)
     return parser.parse_args()

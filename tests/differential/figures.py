@@ -131,11 +131,9 @@ def run(work: Workspace, arguments: argparse.Namespace) -> Tally:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--cases", type=int, default=CASES, help="(default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=1, help="0: a random one (default: 1)")
+    workspace.add_seed(parser)
     workspace.add_arguments(parser)
     arguments = parser.parse_args()
-    arguments.seed = arguments.seed or random.randrange(1, 1 << 30)
-    print(f"seed {arguments.seed}", flush=True)
     return workspace.main("figures", arguments, run)
 
 

@@ -304,11 +304,9 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=0, help="instead of a time")
     parser.add_argument("--failures", type=int, default=3, help="stop after so many")
     parser.add_argument("--repeat", action="store_true", help="always the case of the seed")
-    parser.add_argument("--seed", type=int, default=1, help="0: a random one (default: 1)")
+    workspace.add_seed(parser)
     workspace.add_arguments(parser)
     arguments = parser.parse_args()
-    arguments.seed = arguments.seed or random.randrange(1, 1 << 30)
-    print(f"seed {arguments.seed}", flush=True)
     return workspace.main("detached", arguments, run)
 
 

@@ -141,13 +141,12 @@ def main() -> int:
     parser.add_argument("--engine", choices=("ROCKSDB", "InnoDB"), default="ROCKSDB")
     parser.add_argument("--binlog", action=argparse.BooleanOptionalAction, default=True,
                         help="with a synced binary log (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
+    workspace.add_seed(parser, default=0)
     parser.add_argument("--check", type=Path, metavar="FILE", help="judge a history that was kept")
     workspace.add_arguments(parser)
     arguments = parser.parse_args()
     if arguments.check:
         return check_file(arguments.check)
-    print(f"seed {arguments.seed}", flush=True)
     return workspace.main("history", arguments, run)
 
 

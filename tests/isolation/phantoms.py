@@ -193,11 +193,10 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=SECONDS, help="(default: %(default)s)")
     parser.add_argument("--cases", type=int, default=0, help="instead of a time")
     parser.add_argument("--failures", type=int, default=3, help="stop after so many")
-    parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
+    workspace.add_seed(parser, default=0)
     parser.add_argument("--engine", choices=("ROCKSDB", "InnoDB"), default="ROCKSDB")
     workspace.add_arguments(parser)
     arguments = parser.parse_args()
-    print(f"seed {arguments.seed}", flush=True)
     return workspace.main("phantoms", arguments, run)
 
 

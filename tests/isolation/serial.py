@@ -17,7 +17,6 @@ Case k of seed S is what `--seed S+k --cases 1` runs. One that fails is made sma
 from __future__ import annotations
 
 import argparse
-import random
 import sys
 import time
 from collections import Counter
@@ -239,12 +238,9 @@ def main() -> int:
     parser.add_argument("--show", action="store_true", help="print all that happens")
     parser.add_argument("--shrink", type=float, default=60,
                         help="seconds to make a failure smaller (default: %(default)s)")
-    # One seed by default, so that a change is judged by its own merits; 0 to look for more.
-    parser.add_argument("--seed", type=int, default=1, help="0: a random one (default: 1)")
+    workspace.add_seed(parser)
     workspace.add_arguments(parser)
     arguments = parser.parse_args()
-    arguments.seed = arguments.seed or random.randrange(1, 1 << 30)
-    print(f"seed {arguments.seed}", flush=True)
     return workspace.main("serial", arguments, run)
 
 

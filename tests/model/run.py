@@ -521,16 +521,13 @@ def parse() -> argparse.Namespace:
                         help="connections (default: %(default)s)")
     parser.add_argument("--isolation", choices=_ISOLATION, default="both",
                         help="levels of the transactions (default: %(default)s)")
-    # One seed by default, so that a change is judged by its own merits; 0 to look for more.
-    parser.add_argument("--seed", type=int, default=1, help="0: a random one (default: 1)")
+    workspace.add_seed(parser)
     workspace.add_arguments(parser)
     return parser.parse_args()
 
 
 def main() -> int:
     arguments = parse()
-    arguments.seed = arguments.seed or random.randrange(1, 1 << 30)
-    print(f"seed {arguments.seed}", flush=True)
     return workspace.main("model", arguments, run)
 
 

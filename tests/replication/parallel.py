@@ -173,7 +173,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--engine", default="ROCKSDB", help="InnoDB, to compare")
     parser.add_argument("--formats", default="ROW,MIXED")
     parser.add_argument("--modes", default="conservative,optimistic")
-    parser.add_argument("--seed", type=int, default=1)
+    workspace.add_seed(parser)
     workspace.add_arguments(parser)
     return parser.parse_args()
 

@@ -214,7 +214,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--visits", default="1,3", help="of each failpoint: 1,2,50,...")
     parser.add_argument("--modes", default="optimistic", help="single,conservative,optimistic")
     parser.add_argument("--transactions", type=int, default=200, help="of each of 6 clients")
-    parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
+    workspace.add_seed(parser, default=0)
     parser.add_argument("--verbose", action="store_true", help="name passed cases too")
     workspace.add_arguments(parser)
     return parser.parse_args()
@@ -222,5 +222,4 @@ def parse() -> argparse.Namespace:
 
 if __name__ == "__main__":
     parsed = parse()
-    print(f"seed {parsed.seed}", flush=True)
     sys.exit(workspace.main("replica", parsed, run))

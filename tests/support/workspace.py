@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import random
 import shutil
 import signal
 import sys
@@ -54,6 +55,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--keep", action="store_true", help="keep the files of a passed run too")
 
 
+def add_seed(parser: argparse.ArgumentParser, default: int = 1) -> None:
+    """The option of a test that draws by chance; main() prints what it came to.
+
+    One seed by default, so that a change is judged by its own merits; 0 to look for more.
+    """
+    parser.add_argument("--seed", type=_seed, default=str(default),
+                        help="0: a random one (default: %(default)s)")
+
+
+def _seed(text: str) -> int:
+    return int(text) or random.randrange(1, 1 << 30)
+
+
 def settings_of(arguments: argparse.Namespace) -> Settings:
     """The settings that add_arguments() asked for."""
     plugin_dir = arguments.plugin_dir or layout.plugin_dir(arguments.flavour)
@@ -65,6 +79,8 @@ def main(name: str, arguments: argparse.Namespace,
     """A test in a workspace, which stays when it fails. Prints the tally; returns the exit code."""
     # Servers end with a test that is told to end.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    if "seed" in arguments:
+        print(f"seed {arguments.seed}", flush=True)
     try:
         with Workspace(name, settings_of(arguments)) as work:
             tally = run(work, arguments)
