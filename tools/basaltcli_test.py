@@ -1,4 +1,3 @@
-#!/usr/bin/python3
 """Tests of the parts of ./basalt that need neither a network nor a server."""
 
 from __future__ import annotations
