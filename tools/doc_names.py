@@ -1,7 +1,6 @@
-#!/usr/bin/python3
 """Checks that names in the documents exist in the code.
 
-Usage: tools/doc_names.py [ROOT]
+Usage: ./basalt python tools/doc_names.py [ROOT]
 
 Looks at what stands in backticks in every Markdown page but docs/results, and at the commands and
 the `Class::member` names in code blocks. Looked for are:
@@ -33,6 +32,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from basaltcli.upstream.command import upstream
+from program.cli import basalt
 from tidy import files
 
 _ALLOWED = "tools/doc_names.toml"
@@ -154,6 +155,8 @@ class Commands:
                 if word not in command.commands:
                     return f"has no command {word}" if word.islower() else None
                 command = command.commands[word]
+                if command.name == "python":
+                    break  # what follows is a program's own
                 options |= _options(command)
             elif command.name == "test" and word == "upstream":
                 command = self.root.upstream
@@ -169,11 +172,8 @@ def _options(command: Any) -> set[str]:
 
 def real_commands(root: Path) -> Commands:
     """The commands of the tool in this checkout."""
-    sys.path[:0] = [str(root / "tools"), str(root / "bench")]
-    from basaltcli.cli import basalt
-    from basaltcli.upstream.command import upstream
     basalt.upstream = upstream
-    steps = _STEP.findall((root / "tools/basaltcli/testing.py").read_text())
+    steps = _STEP.findall((root / "tools/program/testing.py").read_text())
     return Commands(basalt, frozenset(steps))
 
 

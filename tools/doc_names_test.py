@@ -1,4 +1,3 @@
-#!/usr/bin/python3
 """Plants one name of each kind that does not exist; doc_names.py must report exactly that."""
 
 from __future__ import annotations

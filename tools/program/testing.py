@@ -144,7 +144,7 @@ def _format(_: Context) -> Outcome:
     debian.ensure(["clang-format-14"])
     for check in ("tools/tidy.py", "tools/lengths.py", "tools/doc_names.py",
                   "tools/cxx_format.py"):
-        outcome.add(check, _program([check]))
+        outcome.add(check, _program([sys.executable, check]))
     for path in sorted((layout.ROOT / "tools").glob("*_test.py")):
         if path.name != "check_layers_test.py":
             _unittest(str(path.relative_to(layout.ROOT)), outcome)
