@@ -44,6 +44,7 @@ void Cursor::set_wanted(const codec::ColumnSet& wanted) {
                            : may_skip_row_ ? RowAccess::kEntryOnly
                                            : RowAccess::kIfNeeded;
   fetcher_.plan(iterator_.index_number(), access, wanted);
+  may_defer_rows_ = !locks_ && nonlocking_.may_defer_rows();
 }
 
 void Cursor::set_semi_consistent(bool on) {
@@ -249,6 +250,10 @@ Status Cursor::next_with_prefix(std::uint8_t* record, bool& found) {
 
 Status Cursor::move(Direction direction, Beyond beyond, std::uint8_t* record, bool& found) {
   found = false;
+  if (next_move_ == NextMove::kStep && readahead_.is_idle() && iterator_.is_valid()) [[likely]] {
+    step(direction);
+    return qualify(direction, beyond, Peeking::kAllowed, record, found);
+  }
   const bool turns = direction != iterator_.direction();
   const bool repeats_row = next_move_ == NextMove::kRepeatRow && !turns;
   if (readahead_.is_on_row() && turns) {
@@ -267,7 +272,7 @@ Status Cursor::move(Direction direction, Beyond beyond, std::uint8_t* record, bo
     if (point_ == Point::kNowhere || beyond == Beyond::kStayInPrefix) return Status::ok();
     go_on_beyond(point(), direction);
   } else if (iterator_.is_valid()) {
-    step(direction);
+    step(direction);  // the row was peeked at, and the scan turns
   }
   return qualify(direction, beyond, repeats_row ? Peeking::kForbidden : Peeking::kAllowed, record,
                  found);
@@ -313,9 +318,9 @@ Status Cursor::qualify(Direction direction, Beyond beyond, Peeking peeking, std:
 }
 
 Status Cursor::qualify_entry(Peeking peeking, std::uint8_t* record, Qualified& qualified) {
-  locking_.keep_row_lock();
   fetcher_.forget_primary_key();
   readahead_.leave_row();
+  if (locks_) locking_.keep_row_lock();
   if (iterator_.is_hidden()) {
     qualified = Qualified::kPass;
     return Status::ok();

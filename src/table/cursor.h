@@ -88,7 +88,7 @@ class Cursor final {
   Status next_with_prefix(std::uint8_t* record, bool& found);
 
   // Whether rows that this read finds through a secondary index may be read later, in a batch.
-  bool may_defer_rows() const { return !locks_ && nonlocking_.may_defer_rows(); }
+  bool may_defer_rows() const { return may_defer_rows_; }
   // With `defers`, moves only find entries, and the record gets what the filter asks for. Off
   // after open().
   void set_deferral(bool defers) { defers_rows_ = defers; }
@@ -141,7 +141,7 @@ class Cursor final {
   Status qualify(Direction direction, Beyond beyond, Peeking peeking, std::uint8_t* record,
                  bool& found);
   Status qualify_entry(Peeking peeking, std::uint8_t* record, Qualified& qualified);
-  bool reads_ahead() const { return readahead_.is_on() && may_defer_rows(); }
+  bool reads_ahead() const { return may_defer_rows_ && readahead_.is_on(); }
   Status read_ahead(Direction direction, Beyond beyond, std::uint8_t* record, bool& found);
   Status read_row(std::uint8_t* record, bool& found);
   std::string_view point() const;
@@ -159,6 +159,7 @@ class Cursor final {
   RowReadahead readahead_;
   bool locks_ = false;  // which of the readers is at work
   bool may_skip_row_ = false;
+  bool may_defer_rows_ = false;
   bool defers_rows_ = false;
   NextMove next_move_ = NextMove::kStep;
   std::string prefix_;  // of the last seek

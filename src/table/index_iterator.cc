@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "base/assert.h"
-
 namespace basalt::table {
 
 void IndexIterator::open(txn::Transaction& transaction, std::size_t index_number,
@@ -140,16 +138,6 @@ bool IndexIterator::may_reuse(const kv::ReadView& seen, const KeyRange& range) c
 bool IndexIterator::reads_unique_behind_own_changes() const {
   return index_number_ != 0 && reads_behind_own_changes() &&
          table_.secondary(index_number_).is_unique();
-}
-
-void IndexIterator::step(Direction direction) {
-  BASALT_DEBUG_ASSERT(is_valid() && can_step(direction));
-  direction_ = direction;
-  if (direction == Direction::kForward) {
-    iterator_->next();
-  } else {
-    iterator_->previous();
-  }
 }
 
 std::optional<IndexIterator::Entry> IndexIterator::entry() const {

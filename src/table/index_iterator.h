@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/assert.h"
 #include "base/key_range.h"
 #include "base/status.h"
 #include "kv/database.h"
@@ -85,7 +86,15 @@ class IndexIterator final : private txn::OpenScan {
     return direction == direction_ || !(locks_ || transaction_->has_writes());
   }
   // From an entry to the next one in `direction`.
-  void step(Direction direction);
+  void step(Direction direction) {
+    BASALT_DEBUG_ASSERT(is_valid() && can_step(direction));
+    direction_ = direction;
+    if (direction == Direction::kForward) {
+      iterator_->next();
+    } else {
+      iterator_->previous();
+    }
+  }
   void step_forward() { iterator_->next(); }
   // The range is at its end, and the caller does not go on beyond it.
   void note_end() { boundary_.set_at_end(true); }

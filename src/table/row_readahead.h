@@ -47,6 +47,8 @@ class RowReadahead {
   // The key of that row's entry.
   const std::string& entry_key() const { return batch_.entry_key(); }
   bool has_next() const { return batch_.has_next(); }
+  // Whether the scan has nothing to do with a batch.
+  bool is_idle() const { return !is_on_row_ && !batch_.has_next(); }
   const std::string& next_entry_key() const { return batch_.next_entry_key(); }
   // The scan is on another row.
   void leave_row() { is_on_row_ = false; }
