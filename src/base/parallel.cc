@@ -1,6 +1,6 @@
 #include "base/parallel.h"
+#include "base/mutex.h"
 
-#include <mutex>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -16,17 +16,20 @@ class Outcome {
 
   void add(Status status) {
     if (status.is_ok()) return;
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     if (!first_.is_ok()) return;
     first_ = std::move(status);
     has_failed_.store(true, std::memory_order_relaxed);
   }
   // When all parts have ended.
-  Status take() { return std::move(first_); }
+  Status take() {
+    const MutexLock guard(mutex_);
+    return std::move(first_);
+  }
 
  private:
-  std::mutex mutex_;
-  Status first_;  // guarded by mutex_
+  Mutex mutex_{MutexRank::kParallelOutcome};
+  Status first_ BASALT_GUARDED_BY(mutex_);
   std::atomic<bool> has_failed_{false};
 };
 

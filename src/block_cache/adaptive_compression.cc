@@ -1,4 +1,5 @@
 #include "block_cache/adaptive_compression.h"
+#include "base/mutex.h"
 
 #include <rocksdb/advanced_compression.h>
 // For the switch of the entropy codes of literals, which ZSTD counts among its unstable ones. A
@@ -9,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -165,7 +165,7 @@ class AdaptiveCompressor final : public rdb::CompressorWrapper {
 
   rdb::Status CompressBlock(rdb::Slice block, char* output, std::size_t* output_bytes,
                             rdb::CompressionType* type, ManagedWorkingArea*) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!cheap_) {
       thorough_ = wrapped_->ObtainWorkingArea();
       cheap_.emplace(wrapped_->GetSerializedDict());
@@ -193,12 +193,12 @@ class AdaptiveCompressor final : public rdb::CompressorWrapper {
   }
 
   // One thread writes a file, but RocksDB promises that a compressor may have several.
-  std::mutex mutex_;
-  ManagedWorkingArea thorough_;
+  Mutex mutex_{MutexRank::kCompressor};
+  ManagedWorkingArea thorough_ BASALT_GUARDED_BY(mutex_);
   // Made with the first block. Where it is not available, all blocks are stored thoroughly.
-  std::optional<CheapWay> cheap_;
-  Trials trials_;
-  std::vector<char> trial_output_;
+  std::optional<CheapWay> cheap_ BASALT_GUARDED_BY(mutex_);
+  Trials trials_ BASALT_GUARDED_BY(mutex_);
+  std::vector<char> trial_output_ BASALT_GUARDED_BY(mutex_);
 };
 
 class AdaptiveCompressionManager final : public rdb::CompressionManagerWrapper {

@@ -246,7 +246,7 @@ void BlockCache::SetCapacity(std::size_t capacity) {
 // Holes between uncompressed blocks are of no use to others, and nobody can tell which blocks lie
 // around them.
 void BlockCache::drop_uncompressed() {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const std::size_t capacity = GetCapacity();
   const std::size_t room = capacity - std::min(capacity, reserved_bytes());
   const std::size_t uncompressed = room - compressed_share(room);
@@ -346,8 +346,8 @@ void BlockCache::count_lookup(const rdb::Slice& key) {
 }
 
 void BlockCache::choose_form() {
-  const std::unique_lock guard(mutex_, std::try_to_lock);
-  if (!guard.owns_lock()) return;
+  if (!mutex_.try_lock()) return;
+  const MutexLock guard(mutex_, std::adopt_lock);
   std::uint32_t lookups = 0;
   for (const Count& count : counts_) lookups += count.lookups.load(std::memory_order_relaxed);
   if (lookups < kLookups) return;
@@ -413,12 +413,12 @@ void BlockCache::share_capacity(Blocking blocking) {
       is_near(now, compressed) && compressed_memory_->blocks().held_bytes() <= memory_for(now)) {
     return;
   }
-  std::unique_lock guard(mutex_, std::defer_lock);
   if (blocking == Blocking::kAll) {
-    guard.lock();
-  } else if (!guard.try_lock()) {
+    mutex_.lock();
+  } else if (!mutex_.try_lock()) {
     return;
   }
+  const MutexLock guard(mutex_, std::adopt_lock);
   uncompressed_capacity_.store(wanted, std::memory_order_relaxed);
   compressed_capacity_.store(compressed, std::memory_order_relaxed);
   compressed_->SetCapacity(compressed);

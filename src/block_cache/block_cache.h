@@ -4,10 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 
 #include <rocksdb/advanced_cache.h>
 
+#include "base/mutex.h"
 #include "rdb/rocksdb_fwd.h"
 
 namespace basalt::block_cache {
@@ -94,15 +94,16 @@ class BlockCache final : public rdb::CacheWrapper {
                           CreateContext* context, Priority priority);
   void count_lookup(const rdb::Slice& key);
   void choose_form();
-  void choose_parts(std::uint32_t lookups, std::uint32_t misses, std::uint32_t index_misses);
+  void choose_parts(std::uint32_t lookups, std::uint32_t misses, std::uint32_t index_misses)
+      BASALT_REQUIRES(mutex_);
   // How much is done at once, and whether for that another may be waited for.
   enum class Blocking : std::uint8_t { kLittle, kAll };
   void drop_uncompressed();
-  void wait_longer();
-  bool must_wait();
+  void wait_longer() BASALT_REQUIRES(mutex_);
+  bool must_wait() BASALT_REQUIRES(mutex_);
   std::size_t compressed_share(std::size_t room) const;
   void share_capacity(Blocking blocking);
-  bool give_back(std::size_t held, Blocking blocking);
+  bool give_back(std::size_t held, Blocking blocking) BASALT_REQUIRES(mutex_);
 
   // Apart from each other: only compressed blocks know their keys.
   const std::shared_ptr<Allocator> memory_;
@@ -121,13 +122,13 @@ class BlockCache final : public rdb::CacheWrapper {
   std::atomic<std::uint32_t> index_misses_{0};
   // While tiered: so many eighths of the capacity are not for compressed blocks.
   std::atomic<std::size_t> other_parts_;
-  bool has_large_indexes_ = false;    // guarded by mutex_
-  bool has_dropped_indexes_ = false;  // guarded by mutex_; since the last choice
-  std::uint32_t backoff_rounds_ = 1;  // guarded by mutex_
-  std::uint32_t rounds_to_wait_ = 0;  // guarded by mutex_; before more may be uncompressed
+  bool has_large_indexes_ BASALT_GUARDED_BY(mutex_) = false;
+  bool has_dropped_indexes_ BASALT_GUARDED_BY(mutex_) = false;  // since the last choice
+  std::uint32_t backoff_rounds_ BASALT_GUARDED_BY(mutex_) = 1;
+  std::uint32_t rounds_to_wait_ BASALT_GUARDED_BY(mutex_) = 0;  // before more may be uncompressed
   // A thread holds it while it chooses the form or shares the capacity. Other threads need not wait
   // for that.
-  std::mutex mutex_;
+  Mutex mutex_{MutexRank::kBlockCache};
 };
 
 }  // namespace basalt::block_cache

@@ -137,7 +137,7 @@ void* BlockMemory::allocate(std::size_t bytes) {
   const std::size_t piece = piece_size(number);
   used_bytes_.fetch_add(piece, std::memory_order_relaxed);
   SizeClass& size_class = classes_[number];
-  const std::lock_guard guard(size_class.mutex);
+  const MutexLock guard(size_class.mutex);
   Chunk* chunk = size_class.with_room;
   if (chunk == nullptr) {
     chunk = take_chunk(number);
@@ -162,7 +162,7 @@ void BlockMemory::release(void* block) {
   used_bytes_.fetch_sub(piece, std::memory_order_relaxed);
   SizeClass& size_class = classes_[chunk->size_class];
   {
-    const std::lock_guard guard(size_class.mutex);
+    const MutexLock guard(size_class.mutex);
     const bool was_full = !chunk->has_room(piece);
     chunk->put(block);
     if (was_full && !chunk->is_retired) chunk->link(size_class.with_room);
@@ -193,7 +193,7 @@ void* BlockMemory::allocate_large(std::size_t bytes) {
 
 BlockMemory::Chunk* BlockMemory::take_chunk(std::size_t size_class) {
   held_bytes_.fetch_add(kChunkBytes, std::memory_order_relaxed);
-  const std::lock_guard guard(chunks_mutex_);
+  const MutexLock guard(chunks_mutex_);
   void* place = nullptr;
   if (!free_chunks_.empty()) {
     place = free_chunks_.back();
@@ -216,7 +216,7 @@ BlockMemory::Chunk* BlockMemory::take_chunk(std::size_t size_class) {
 }
 
 void BlockMemory::forget(Chunk* chunk) {
-  const std::lock_guard guard(chunks_mutex_);
+  const MutexLock guard(chunks_mutex_);
   chunks_[chunk->place] = chunks_.back();
   chunks_[chunk->place]->place = chunk->place;
   chunks_.pop_back();
@@ -225,12 +225,12 @@ void BlockMemory::forget(Chunk* chunk) {
 void BlockMemory::give_back(Chunk* chunk) {
   madvise(chunk, kChunkBytes, MADV_DONTNEED);
   held_bytes_.fetch_sub(kChunkBytes, std::memory_order_relaxed);
-  const std::lock_guard guard(chunks_mutex_);
+  const MutexLock guard(chunks_mutex_);
   free_chunks_.push_back(chunk);
 }
 
 std::pair<BlockMemory::Chunk*, std::size_t> BlockMemory::emptiest_chunk() {
-  const std::lock_guard guard(chunks_mutex_);
+  const MutexLock guard(chunks_mutex_);
   Chunk* emptiest = nullptr;
   std::size_t least = 0;
   std::size_t seen = 0;
@@ -254,9 +254,9 @@ bool BlockMemory::retire_chunk(const std::function<void(const void* block)>& vis
   const std::size_t piece = piece_size(number);
   SizeClass& size_class = classes_[number];
   {
-    const std::lock_guard guard(size_class.mutex);
+    const MutexLock guard(size_class.mutex);
     {
-      const std::lock_guard chunks_guard(chunks_mutex_);
+      const MutexLock chunks_guard(chunks_mutex_);
       // It may have been given back, or taken for another class, since it was found.
       const bool is_still_there = chunk->place < chunks_.size() && chunks_[chunk->place] == chunk &&
                                   chunk->size_class == number && !chunk->is_retired;

@@ -4,9 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <utility>
 #include <vector>
+
+#include "base/mutex.h"
 
 namespace basalt::block_cache {
 
@@ -56,8 +57,8 @@ class BlockMemory {
   static constexpr std::size_t kClasses = 57;
 
   struct SizeClass {
-    std::mutex mutex;
-    Chunk* with_room = nullptr;  // guarded by mutex; a list
+    Mutex mutex{MutexRank::kBlockClass};
+    Chunk* with_room BASALT_GUARDED_BY(mutex) = nullptr;  // a list
   };
 
   static std::size_t class_of(std::size_t bytes);
@@ -72,13 +73,13 @@ class BlockMemory {
   std::pair<Chunk*, std::size_t> emptiest_chunk();
 
   std::array<SizeClass, kClasses> classes_;
-  std::mutex chunks_mutex_;
-  std::vector<Chunk*> chunks_;                               // guarded by chunks_mutex_; in use
-  std::size_t hand_ = 0;                                     // guarded by chunks_mutex_
-  std::vector<Chunk*> free_chunks_;                          // guarded by chunks_mutex_
-  std::vector<std::pair<std::byte*, std::size_t>> regions_;  // guarded by chunks_mutex_
-  std::byte* fresh_ = nullptr;                               // guarded by chunks_mutex_
-  std::byte* fresh_end_ = nullptr;                           // guarded by chunks_mutex_
+  Mutex chunks_mutex_{MutexRank::kBlockChunks};
+  std::vector<Chunk*> chunks_ BASALT_GUARDED_BY(chunks_mutex_);  // in use
+  std::size_t hand_ BASALT_GUARDED_BY(chunks_mutex_) = 0;
+  std::vector<Chunk*> free_chunks_ BASALT_GUARDED_BY(chunks_mutex_);
+  std::vector<std::pair<std::byte*, std::size_t>> regions_ BASALT_GUARDED_BY(chunks_mutex_);
+  std::byte* fresh_ BASALT_GUARDED_BY(chunks_mutex_) = nullptr;
+  std::byte* fresh_end_ BASALT_GUARDED_BY(chunks_mutex_) = nullptr;
   std::atomic<std::size_t> used_bytes_{0};
   std::atomic<std::size_t> held_bytes_{0};
 };

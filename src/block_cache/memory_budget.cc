@@ -52,7 +52,7 @@ MemoryBudget::MemoryBudget(std::function<std::uint64_t()> limit, std::uint64_t e
 
 MemoryBudget::~MemoryBudget() {
   {
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     must_stop_ = true;
   }
   wake_.notify_one();
@@ -61,8 +61,9 @@ MemoryBudget::~MemoryBudget() {
 
 void MemoryBudget::run() {
   auto last = std::chrono::steady_clock::now();
-  std::unique_lock guard(mutex_);
-  for (unsigned i = 1; !wake_.wait_for(guard, kInterval, [this] { return must_stop_; }); ++i) {
+  const MutexLock guard(mutex_);
+  const auto must_stop = [this]() BASALT_REQUIRES(mutex_) { return must_stop_; };
+  for (unsigned i = 1; !wake_.wait_for(mutex_, kInterval, must_stop); ++i) {
     if (i % kIntervalsForLimit == 0) share_.set_limit(limit_());
     const auto now = std::chrono::steady_clock::now();
     apply(std::chrono::duration<double>(now - last).count());

@@ -1,11 +1,11 @@
 #pragma once
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <thread>
+
+#include "base/mutex.h"
 
 namespace basalt::block_cache {
 
@@ -65,9 +65,9 @@ class MemoryBudget {
   const std::uint64_t capacity_max_;
   BlocksShare share_;
   std::atomic<std::uint64_t> blocks_bytes_{0};
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool must_stop_ = false;  // guarded by mutex_
+  Mutex mutex_{MutexRank::kMemoryBudget};
+  ConditionVariable wake_;
+  bool must_stop_ BASALT_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

@@ -85,7 +85,7 @@ Status changed_otherwise(std::string_view name) {
 }  // namespace
 
 Status Catalog::load() {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   BASALT_TRY(load_counters());
   BASALT_TRY(load_tables());
   return load_dropped();
@@ -126,6 +126,7 @@ Status Catalog::load_tables() {
       if (index.family >= families) return corrupt("an index's column family");
     }
     auto pointer = std::make_shared<const TableDefinition>(std::move(table.value()));
+    mutex_.assert_held();
     remember_indexes(pointer);
     tables_.emplace(name, std::move(pointer));
     return Status::ok();
@@ -141,19 +142,20 @@ Status Catalog::load_dropped() {
                   return corrupt("a dropped index");
                 }
                 const DroppedIndex index{load_be32(key.data()), static_cast<kv::FamilyId>(family)};
+                mutex_.assert_held();
                 dropped_.emplace(index.id, index);
                 return Status::ok();
               });
 }
 
 TablePointer Catalog::find(std::string_view name) const {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const auto found = tables_.find(name);
   return found == tables_.end() ? nullptr : found->second;
 }
 
 std::vector<TablePointer> Catalog::all_tables() const {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   std::vector<TablePointer> tables;
   tables.reserve(tables_.size());
   for (const auto& [name, table] : tables_) tables.push_back(table);
@@ -161,30 +163,30 @@ std::vector<TablePointer> Catalog::all_tables() const {
 }
 
 TablePointer Catalog::find_by_index(IndexId index) const {
-  const std::lock_guard guard(by_index_mutex_);
+  const MutexLock guard(by_index_mutex_);
   const auto found = by_index_.find(index);
   return found == by_index_.end() ? nullptr : found->second;
 }
 
 IndexState Catalog::state_of(IndexId index) const {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   if (building_.contains(index)) return IndexState::kBuilding;
   if (dropped_.contains(index)) return IndexState::kDropped;
   return find_by_index(index) == nullptr ? IndexState::kUnknown : IndexState::kInUse;
 }
 
 void Catalog::remember_indexes(const TablePointer& table) {
-  const std::lock_guard guard(by_index_mutex_);
+  const MutexLock guard(by_index_mutex_);
   for (const IndexDefinition& index : table->indexes) by_index_[index.id] = table;
 }
 
 void Catalog::forget_indexes(const TableDefinition& table) {
-  const std::lock_guard guard(by_index_mutex_);
+  const MutexLock guard(by_index_mutex_);
   for (const IndexDefinition& index : table.indexes) by_index_.erase(index.id);
 }
 
 IndexId Catalog::newest_id() const {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   return next_id_ == kFirstId ? 0 : next_id_ - 1;
 }
 
@@ -211,7 +213,7 @@ void Catalog::queue_indexes(const TableDefinition& table, kv::WriteBatch& batch)
 }
 
 Result<TablePointer> Catalog::create(TableDefinition table, std::uint64_t auto_increment_start) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   if (tables_.contains(table.name)) return exists_already(table.name);
   table.id = 0;
   kv::WriteBatch batch;
@@ -232,7 +234,7 @@ Result<TablePointer> Catalog::create(TableDefinition table, std::uint64_t auto_i
 }
 
 Status Catalog::drop(std::string_view name) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const auto found = tables_.find(name);
   if (found == tables_.end()) return not_found(name);
   const TableDefinition& table = *found->second;
@@ -253,7 +255,7 @@ Status Catalog::drop(std::string_view name) {
 }
 
 Status Catalog::rename(std::string_view from, std::string_view to) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const auto found = tables_.find(from);
   if (found == tables_.end()) return not_found(from);
   if (tables_.contains(to)) return exists_already(to);
@@ -273,7 +275,7 @@ Status Catalog::rename(std::string_view from, std::string_view to) {
 }
 
 Result<TablePointer> Catalog::truncate(std::string_view name) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const auto found = tables_.find(name);
   if (found == tables_.end()) return not_found(name);
   const TablePointer old = found->second;
@@ -297,7 +299,7 @@ Result<TablePointer> Catalog::truncate(std::string_view name) {
 }
 
 Result<TablePointer> Catalog::reserve_indexes(TableDefinition altered) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const auto found = tables_.find(altered.name);
   if (found == tables_.end()) return not_found(altered.name);
   const TableDefinition& table = *found->second;
@@ -326,7 +328,7 @@ Result<TablePointer> Catalog::reserve_indexes(TableDefinition altered) {
   BASALT_FAILPOINT("catalog.reserve_indexes.after_write");
   next_id_ = next;
   auto pointer = std::make_shared<const TableDefinition>(std::move(altered));
-  const std::lock_guard by_index_guard(by_index_mutex_);
+  const MutexLock by_index_guard(by_index_mutex_);
   for (const DroppedIndex& index : reserved) {
     building_.emplace(index.id, index);
     by_index_[index.id] = pointer;
@@ -335,7 +337,7 @@ Result<TablePointer> Catalog::reserve_indexes(TableDefinition altered) {
 }
 
 Status Catalog::publish_indexes(const TablePointer& altered) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const auto found = tables_.find(altered->name);
   if (found == tables_.end()) return not_found(altered->name);
   const TableDefinition& table = *found->second;
@@ -358,8 +360,8 @@ Status Catalog::publish_indexes(const TablePointer& altered) {
 }
 
 void Catalog::abandon_indexes(const TablePointer& altered) {
-  const std::lock_guard guard(mutex_);
-  const std::lock_guard by_index_guard(by_index_mutex_);
+  const MutexLock guard(mutex_);
+  const MutexLock by_index_guard(by_index_mutex_);
   for (const IndexDefinition& index : altered->indexes) {
     const auto built = building_.find(index.id);
     if (built == building_.end()) continue;
@@ -370,14 +372,14 @@ void Catalog::abandon_indexes(const TablePointer& altered) {
 }
 
 std::vector<DroppedIndex> Catalog::dropped_indexes() const {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   std::vector<DroppedIndex> indexes;
   for (const auto& [id, index] : dropped_) indexes.push_back(index);
   return indexes;
 }
 
 Status Catalog::forget_dropped(IndexId id) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   kv::WriteBatch batch;
   batch.remove(kv::kSystemFamily, make_key(RecordType::kDroppedIndex, id));
   // Lost in a crash, it only has an empty range reclaimed once more; DDL need not wait for a sync.

@@ -2,13 +2,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/status.h"
 #include "catalog/definitions.h"
 #include "kv/database.h"
@@ -67,7 +67,7 @@ class Catalog {
   std::vector<TablePointer> all_tables() const;
   // The table that an index belongs to; null if there is none. Unlike find() it never waits for a
   // change of the dictionary, and so neither for a flush, which asks.
-  TablePointer find_by_index(IndexId index) const;
+  TablePointer find_by_index(IndexId index) const BASALT_EXCLUDES(by_index_mutex_);
   // Waits for a change of the dictionary.
   IndexState state_of(IndexId index) const;
   // The newest id of a table or index, zero before the first. Grows with every create() and
@@ -113,25 +113,25 @@ class Catalog {
 
  private:
   void put_definition(const TableDefinition& table, kv::WriteBatch& batch) const;
-  void remember_indexes(const TablePointer& table);
-  void forget_indexes(const TableDefinition& table);
+  void remember_indexes(const TablePointer& table) BASALT_EXCLUDES(by_index_mutex_);
+  void forget_indexes(const TableDefinition& table) BASALT_EXCLUDES(by_index_mutex_);
   void queue_indexes(const TableDefinition& table, kv::WriteBatch& batch);
-  IndexId allocate_ids(TableDefinition& table, kv::WriteBatch& batch);
-  Status load_tables();
-  Status load_dropped();
-  Status load_counters();
+  IndexId allocate_ids(TableDefinition& table, kv::WriteBatch& batch) BASALT_REQUIRES(mutex_);
+  Status load_tables() BASALT_REQUIRES(mutex_);
+  Status load_dropped() BASALT_REQUIRES(mutex_);
+  Status load_counters() BASALT_REQUIRES(mutex_);
 
   kv::Database& database_;
   // Serializes changes, which write to the database while they hold it; readers of definitions
   // wait for them, which only DDL and the opening of tables notice.
-  mutable std::mutex mutex_;
-  std::map<std::string, TablePointer, std::less<>> tables_;
-  std::map<IndexId, DroppedIndex> dropped_;
+  mutable Mutex mutex_{MutexRank::kCatalog};
+  std::map<std::string, TablePointer, std::less<>> tables_ BASALT_GUARDED_BY(mutex_);
+  std::map<IndexId, DroppedIndex> dropped_ BASALT_GUARDED_BY(mutex_);
   // Stored as dropped ones, too.
-  std::map<IndexId, DroppedIndex> building_;
-  std::uint32_t next_id_ = 0;
-  mutable std::mutex by_index_mutex_;                   // never held during a write
-  std::unordered_map<IndexId, TablePointer> by_index_;  // guarded by by_index_mutex_
+  std::map<IndexId, DroppedIndex> building_ BASALT_GUARDED_BY(mutex_);
+  std::uint32_t next_id_ BASALT_GUARDED_BY(mutex_) = 0;
+  mutable Mutex by_index_mutex_{MutexRank::kCatalogByIndex};  // never held during a write
+  std::unordered_map<IndexId, TablePointer> by_index_ BASALT_GUARDED_BY(by_index_mutex_);
 };
 
 }  // namespace basalt::catalog

@@ -96,7 +96,6 @@ Status Engine::resume() {
   return Status::ok();
 }
 
-// Requires mutex_.
 SharedTable& Engine::shared_table(const catalog::TablePointer& definition) {
   SharedTable& shared = shared_tables_[definition->id];
   if (!shared.state) {
@@ -123,7 +122,7 @@ Result<std::shared_ptr<table::Table>> Engine::open_table(
         ErrorCode::kDefinitionMismatch,
         "table '" + std::string(name) + "': " + difference + "; restore the matching .frm file");
   }
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   SharedTable& shared = shared_table(definition);
   auto opened = std::make_shared<table::Table>(definition, layout, shared.state);
   if (!shared.counters_loaded) {
@@ -136,13 +135,13 @@ Result<std::shared_ptr<table::Table>> Engine::open_table(
 
 std::shared_ptr<stats::TableStatistics> Engine::statistics(
     const catalog::TablePointer& definition) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   return shared_table(definition).statistics;
 }
 
 // Snapshots that are open now do not have the table.
 void Engine::note_new_table(const catalog::TablePointer& definition) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   shared_table(definition).state->exists_since = database_->newest_sequence();
 }
 
@@ -170,7 +169,7 @@ Status Engine::drop_table(std::string_view name, const void* user, Undecided und
   }
   BASALT_TRY(catalog_->drop(name));
   if (definition != nullptr) {
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     shared_tables_.erase(definition->id);
   }
   worker_->wake();
@@ -192,7 +191,7 @@ Status Engine::truncate_table(std::string_view name, const void* user, Undecided
   Result<catalog::TablePointer> emptied = catalog_->truncate(name);
   if (!emptied.is_ok()) return emptied.take_status();
   {
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     const std::shared_ptr<table::TableState> before = shared_tables_[emptied.value()->id].state;
     shared_tables_.erase(emptied.value()->id);
     // Emptying it is no change of rows, and does not undo those of before.
@@ -220,7 +219,7 @@ Result<std::uint64_t> Engine::build_indexes(const catalog::TablePointer& altered
   BASALT_TRY(check_decided(*definition, user));
   std::shared_ptr<table::TableState> state;
   {
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     state = shared_table(definition).state;
   }
   const table::Table target(altered, layout, std::move(state));
@@ -236,7 +235,7 @@ Status Engine::publish_indexes(const catalog::TablePointer& altered, std::uint64
   const catalog::TablePointer before = catalog_->find(altered->name);
   BASALT_TRY(catalog_->publish_indexes(altered));
   {
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     // Made for the indexes that the table had.
     shared_tables_[altered->id].statistics.reset();
     table::TableState& state = *shared_table(altered).state;

@@ -2,10 +2,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 
+#include "base/mutex.h"
 #include "base/status.h"
 #include "catalog/catalog.h"
 #include "engine/engine_options.h"
@@ -118,7 +118,7 @@ class Engine {
 
  private:
   Engine() = default;
-  SharedTable& shared_table(const catalog::TablePointer& definition);
+  SharedTable& shared_table(const catalog::TablePointer& definition) BASALT_REQUIRES(mutex_);
   void note_new_table(const catalog::TablePointer& definition);
   StoredIndex describe(catalog::IndexId id, kv::FamilyId family);
 
@@ -128,8 +128,8 @@ class Engine {
   std::unique_ptr<lock::LockManager> locks_;
   std::unique_ptr<txn::TransactionManager> transactions_;
   std::unique_ptr<maintenance::Worker> worker_;
-  std::mutex mutex_;
-  std::map<catalog::TableId, SharedTable> shared_tables_;  // guarded by mutex_
+  Mutex mutex_{MutexRank::kEngine};
+  std::map<catalog::TableId, SharedTable> shared_tables_ BASALT_GUARDED_BY(mutex_);
 };
 
 }  // namespace basalt::engine

@@ -218,12 +218,12 @@ class IndexCollectorFactory final : public rdb::TablePropertiesCollectorFactory 
 }  // namespace
 
 void KeyStructureSlot::set(KeyStructureSource* source) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   source_ = source;
 }
 
 std::shared_ptr<const KeyStructure> KeyStructureSlot::find(std::uint32_t index_id) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   return source_ == nullptr ? nullptr : source_->find(index_id);
 }
 

@@ -1,9 +1,9 @@
 #pragma once
 #include <memory>
-#include <mutex>
 
 #include <rocksdb/table_properties.h>
 
+#include "base/mutex.h"
 #include "index_stats/key_structure.h"
 #include "rdb/rocksdb_fwd.h"
 
@@ -20,8 +20,8 @@ class KeyStructureSlot {
   std::shared_ptr<const KeyStructure> find(std::uint32_t index_id);
 
  private:
-  std::mutex mutex_;
-  KeyStructureSource* source_ = nullptr;  // guarded by mutex_
+  Mutex mutex_{MutexRank::kKeyStructures};
+  KeyStructureSource* source_ BASALT_GUARDED_BY(mutex_) = nullptr;
 };
 
 std::shared_ptr<rdb::TablePropertiesCollectorFactory> make_index_collector_factory(

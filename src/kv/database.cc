@@ -395,7 +395,7 @@ Status Database::ingest(FamilyId family, const std::vector<std::string>& paths) 
   options.prefetch_lmax_index_and_filter_blocks = false;
   // One at a time, as the marks are. Files that come into the way of a compaction take sequence
   // numbers that no record has, one each.
-  const std::lock_guard guard(ingestion_mutex_);
+  const MutexLock guard(ingestion_mutex_);
   BASALT_TRY(write_mark({wal::WalMark::Kind::kIngesting, paths.size()}));
   BASALT_TRY(write_wal(
       [&] { return db_->GetBaseDB()->IngestExternalFile(family_handle(family), paths, options); }));
@@ -411,7 +411,7 @@ Status Database::write_mark(const wal::WalMark& mark) {
 }
 
 Status Database::resume() {
-  const std::lock_guard guard(resume_mutex_);
+  const MutexLock guard(resume_mutex_);
   // A compaction that failed for the same cause is tried again.
   health_->note_compaction_success();
   BASALT_TRY(files_->repair_wals());
@@ -469,9 +469,9 @@ Status Database::compact(FamilyId family, const KeyRange& range,
   if (is_interrupted) {
     options.canceled = &is_canceled;
     watcher = std::jthread([&](const std::stop_token& stop) {
-      std::mutex mutex;
+      Mutex mutex{MutexRank::kCompactionWatch};
       std::condition_variable_any stopped;
-      std::unique_lock guard(mutex);
+      UniqueLock guard(mutex);
       while (!stop.stop_requested() && !is_canceled) {
         is_canceled = is_interrupted();
         stopped.wait_for(guard, stop, kInterruptionInterval, [] { return false; });

@@ -2,7 +2,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,6 +10,7 @@
 
 #include "base/key_range.h"
 #include "base/machine.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "index_stats/index_properties.h"
 #include "index_stats/key_structure.h"
@@ -303,8 +303,9 @@ class Database {
   const std::shared_ptr<wal::GuardedFileSystem> files_;
   const std::unique_ptr<rdb::Env> env_;
   std::unique_ptr<wal::WalContinuity> continuity_;
-  std::mutex resume_mutex_;
-  std::mutex ingestion_mutex_;  // held from the mark before an ingestion to the one behind it
+  Mutex resume_mutex_{MutexRank::kResume};
+  // Held from the mark before an ingestion to the one behind it.
+  Mutex ingestion_mutex_{MutexRank::kIngestion};
   const std::shared_ptr<index_stats::KeyStructureSlot> key_structures_;
   rdb::TransactionDB* db_ = nullptr;
   std::vector<rdb::ColumnFamilyHandle*> families_;

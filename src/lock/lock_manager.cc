@@ -84,7 +84,7 @@ Status LockManager::lock_once(LockOwner& owner, std::string_view key, LockMode m
                               const WaitPolicy& policy, Deadline& deadline, Attempt& attempt) {
   const std::uint32_t hash = ShardTable::hash_of(key);
   Shard& shard = table_->keys.shard_of(hash);
-  std::unique_lock latch(shard.latch);
+  UniqueLock latch(shard.latch);
   const Shard::Place place = shard.find_place(owner, hash, key, mode);
   LockRequest* request = place.own;
   const bool is_new = request == nullptr;
@@ -158,7 +158,7 @@ Status LockManager::wait(LockOwner& owner, LockRequest& request, const WaitPolic
   waiting_count_.fetch_sub(1, std::memory_order_relaxed);
   bool is_granted = false;
   if (!is_victim) {
-    const std::lock_guard latch(table_->latch_of(request));
+    const MutexLock latch(table_->latch_of(request));
     is_granted = !request.is_waiting();
     if (!is_granted) table_->cancel_wait(request);
   }
@@ -199,7 +199,7 @@ Status LockManager::await_insert(LockOwner& owner, std::string_view key, const W
 void LockManager::report_blockers(const LockRequest& request,
                                   std::vector<const LockOwner*>& reported) {
   if (observer_ == nullptr) return;
-  const std::lock_guard latch(table_->latch_of(request));
+  const MutexLock latch(table_->latch_of(request));
   if (!request.is_waiting()) return;
   const auto known = static_cast<std::ptrdiff_t>(reported.size());
   table_->for_each_blocker(request, [&](LockOwner& blocker, bool) {
@@ -214,7 +214,7 @@ bool LockManager::holds(const LockOwner& owner, std::string_view key, LockMode a
   const std::uint32_t hash = ShardTable::hash_of(key);
   const Shard& shard = table_->keys.shard_of(hash);
   {
-    const std::lock_guard latch(shard.latch);
+    const MutexLock latch(shard.latch);
     const LockRequest* const request = shard.find(owner, hash, key);
     if (request != nullptr && request->is_granted() && request->mode >= at_least) return true;
   }
@@ -241,7 +241,7 @@ void LockManager::unlock(LockOwner& owner, std::string_view key) {
   Shard& shard = table_->keys.shard_of(hash);
   LockRequest* request;
   {
-    const std::lock_guard latch(shard.latch);
+    const MutexLock latch(shard.latch);
     request = shard.find(owner, hash, key);
     BASALT_ASSERT(request != nullptr);
     shard.remove(*request);
@@ -256,7 +256,7 @@ void LockManager::release_all(LockOwner& owner) {
     LockRequest* const next = request->owner_next;
     Shard& shard = table_->keys.shard_of(*request);
     {
-      const std::lock_guard latch(shard.latch);
+      const MutexLock latch(shard.latch);
       shard.remove(*request);
     }
     owner.free_request(request);
@@ -280,10 +280,11 @@ bool LockManager::is_locked_by_others(const LockOwner& owner, std::string_view l
   bool is_locked = false;
   for (std::size_t i = 0; i < table_->keys.size() && !is_locked; ++i) {
     const Shard& shard = table_->keys[i];
-    const std::lock_guard latch(shard.latch);
+    const MutexLock latch(shard.latch);
     shard.for_each([&](const LockRequest& request) {
       if (is_locked || request.owner == &owner || !conflicts(request.wanted(), mode)) return;
       if (request.key() < lower || request.key() >= upper) return;
+      shard.latch.assert_held();
       const LockRequest* const own = shard.find(owner, request.hash, request.key());
       is_locked = (request.is_granted() && conflicts(request.mode, mode)) || own == nullptr ||
                   !conflicts(request.wanted(), own->mode);
@@ -346,7 +347,7 @@ void LockManager::escalate(LockOwner& owner) {
 void LockManager::drop_if_alone(LockOwner& owner, LockRequest& request) {
   Shard& shard = table_->keys.shard_of(request);
   {
-    const std::lock_guard latch(shard.latch);
+    const MutexLock latch(shard.latch);
     bool is_alone = true;
     shard.for_each_in_queue(request, [&](const LockRequest&, bool) { is_alone = false; });
     if (!is_alone) return;
@@ -370,7 +371,7 @@ std::vector<LockInfo> LockManager::snapshot() const {
   std::vector<LockInfo> result;
   for (std::size_t i = 0; i < table_->keys.size(); ++i) {
     const Shard& shard = table_->keys[i];
-    const std::lock_guard latch(shard.latch);
+    const MutexLock latch(shard.latch);
     shard.for_each([&](const LockRequest& request) {
       const std::uint64_t id = request.owner->id();
       result.push_back({id, std::string(request.key()), request.mode, request.is_granted()});

@@ -3,14 +3,16 @@
 namespace basalt::lock {
 
 void WaitSignal::prepare() {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   decided_ = false;
   queue_changed_ = false;
 }
 
 WaitSignal::Wake WaitSignal::wait_until(std::chrono::steady_clock::time_point deadline) {
-  std::unique_lock guard(mutex_);
-  wake_.wait_until(guard, deadline, [this] { return decided_ || interrupted_ || queue_changed_; });
+  const MutexLock guard(mutex_);
+  wake_.wait_until(mutex_, deadline, [this]() BASALT_REQUIRES(mutex_) {
+    return decided_ || interrupted_ || queue_changed_;
+  });
   if (decided_) return Wake::kDecided;
   if (interrupted_) return Wake::kInterrupted;
   if (!queue_changed_) return Wake::kTimeout;
@@ -22,30 +24,30 @@ WaitSignal::Wake WaitSignal::wait_until(std::chrono::steady_clock::time_point de
 // taken the condition variable with it.
 
 void WaitSignal::decide() {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   decided_ = true;
   wake_.notify_one();
 }
 
 void WaitSignal::queue_changed() {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   queue_changed_ = true;
   wake_.notify_one();
 }
 
 void WaitSignal::interrupt() {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   interrupted_ = true;
   wake_.notify_one();
 }
 
 void WaitSignal::clear_interrupt() {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   interrupted_ = false;
 }
 
 bool WaitSignal::is_interrupted() const {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   return interrupted_;
 }
 

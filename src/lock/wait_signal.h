@@ -1,8 +1,8 @@
 #pragma once
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
+
+#include "base/mutex.h"
 
 // Where the thread of one owner sleeps while its request is in a queue.
 //
@@ -33,11 +33,11 @@ class WaitSignal {
   bool is_interrupted() const;
 
  private:
-  mutable std::mutex mutex_;
-  std::condition_variable wake_;
-  bool decided_ = false;
-  bool queue_changed_ = false;
-  bool interrupted_ = false;
+  mutable Mutex mutex_{MutexRank::kWaitSignal};
+  ConditionVariable wake_;
+  bool decided_ BASALT_GUARDED_BY(mutex_) = false;
+  bool queue_changed_ BASALT_GUARDED_BY(mutex_) = false;
+  bool interrupted_ BASALT_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace basalt::lock

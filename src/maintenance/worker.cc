@@ -26,7 +26,7 @@ Worker::Worker(kv::Database& database, catalog::Catalog& catalog, Task every_rou
 
 Worker::~Worker() {
   {
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     stopping_ = true;
   }
   changed_.notify_all();
@@ -36,7 +36,7 @@ Worker::~Worker() {
 
 void Worker::wake() {
   {
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     woken_ = true;
   }
   changed_.notify_all();
@@ -44,7 +44,7 @@ void Worker::wake() {
 
 void Worker::run_soon(std::string name, Task task) {
   {
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     new_tasks_.push_back({std::move(name), std::move(task)});
     woken_ = true;
   }
@@ -57,9 +57,10 @@ void Worker::start_reclaiming() {
 }
 
 void Worker::run() {
-  std::unique_lock guard(mutex_);
+  UniqueLock guard(mutex_);
   while (!stopping_) {
-    changed_.wait_for(guard, kRound, [this] { return stopping_ || woken_; });
+    changed_.wait_for(mutex_, kRound,
+                      [this]() BASALT_REQUIRES(mutex_) { return stopping_ || woken_; });
     woken_ = false;
     if (stopping_) break;
     guard.unlock();
@@ -77,7 +78,7 @@ void Worker::run() {
 void Worker::run_tasks() {
   if (every_round_) every_round_().ignore("its owner logs what matters");
   {
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     for (NamedTask& task : new_tasks_) tasks_.push_back(std::move(task));
     new_tasks_.clear();
   }

@@ -1,13 +1,12 @@
 #pragma once
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/mutex.h"
 #include "catalog/catalog.h"
 #include "kv/database.h"
 
@@ -63,12 +62,12 @@ class Worker {
   catalog::Catalog& catalog_;
   std::atomic<bool> sync_wal_{false};
   std::atomic<bool> reclaiming_{false};
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool stopping_ = false;             // guarded by mutex_
-  bool woken_ = false;                // guarded by mutex_
-  std::vector<NamedTask> new_tasks_;  // guarded by mutex_
-  std::vector<NamedTask> tasks_;      // of the thread; then of the destructor
+  Mutex mutex_{MutexRank::kWorker};
+  ConditionVariable changed_;
+  bool stopping_ BASALT_GUARDED_BY(mutex_) = false;
+  bool woken_ BASALT_GUARDED_BY(mutex_) = false;
+  std::vector<NamedTask> new_tasks_ BASALT_GUARDED_BY(mutex_);
+  std::vector<NamedTask> tasks_;  // of the thread; then of the destructor
   const Task every_round_;
   const IndexesInUse in_use_;
   std::thread thread_;  // last: starts when everything else is there

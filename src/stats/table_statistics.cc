@@ -95,7 +95,7 @@ TableStatistics::TableStatistics(kv::Database& database, catalog::Catalog& catal
                         std::make_shared<const IndexFileStatistics>(),
                         {}});
   }
-  const std::lock_guard guard(refresh_mutex_);
+  const MutexLock guard(refresh_mutex_);
   refresh();
 }
 
@@ -121,7 +121,7 @@ KeyRange TableStatistics::range_of(std::size_t index_number) const {
 
 std::shared_ptr<const IndexFileStatistics> TableStatistics::figures_of(
     std::size_t index_number) const {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   return indexes_[index_number].figures;
 }
 
@@ -147,8 +147,9 @@ void TableStatistics::refresh_if_due() {
        now_us < next_early_refresh_us_.load(std::memory_order_relaxed))) {
     return;
   }
-  const std::unique_lock guard(refresh_mutex_, std::try_to_lock);
-  if (guard.owns_lock()) refresh();
+  if (!refresh_mutex_.try_lock()) return;
+  const MutexLock guard(refresh_mutex_, std::adopt_lock);
+  refresh();
 }
 
 void TableStatistics::refresh() {
@@ -190,7 +191,7 @@ void TableStatistics::read_files() {
     Result<kv::IndexFiles> files = database_.index_files(family_of(i), table_->indexes[i].id);
     if (!files.is_ok()) continue;  // the figures of before are better than none
     auto figures = std::make_shared<const IndexFileStatistics>(std::move(files.value()));
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     indexes_[i].figures = std::move(figures);
   }
 }
@@ -244,7 +245,11 @@ std::uint64_t TableStatistics::first_row_count(const kv::RangeSize& size) {
   const std::shared_ptr<const IndexFileStatistics> figures = figures_of(0);
   if (!figures->is_complete()) return guess_rows(size);
   const double rows = figures->entries() + static_cast<double>(size.memtable_entries);
-  const std::uint64_t analyzed = indexes_[0].analyzed.entries;
+  std::uint64_t analyzed = 0;
+  {
+    const MutexLock guard(mutex_);
+    analyzed = indexes_[0].analyzed.entries;
+  }
   const bool is_exact = figures->is_exact() && size.memtable_entries == 0;
   const double error = static_cast<double>(analyzed) / kStaleShare +
                        (kMemtableError - 1) * static_cast<double>(size.memtable_entries);
@@ -307,7 +312,7 @@ TableSize TableStatistics::size() {
 }
 
 void TableStatistics::set_exact_rows(std::uint64_t rows) {
-  const std::lock_guard guard(refresh_mutex_);
+  const MutexLock guard(refresh_mutex_);
   changed_rows_ = 0;
   base_rows_ = rows;
   rows_known_ = true;
@@ -328,7 +333,7 @@ std::vector<double> TableStatistics::values_of(std::size_t index_number) {
   catalog::IndexStatistics analyzed;
   std::shared_ptr<const IndexFileStatistics> figures;
   {
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     analyzed = indexes_[index_number].analyzed;
     figures = indexes_[index_number].figures;
   }
@@ -373,7 +378,7 @@ void TableStatistics::refresh_values() {
   values_rows_ = row_count();
   for (std::size_t i = 0; i < table_->indexes.size(); ++i) {
     std::vector<double> values = values_of(i);
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     indexes_[i].entries_per_value = std::move(values);
   }
   generation_.fetch_add(1, std::memory_order_relaxed);
@@ -384,7 +389,7 @@ std::uint64_t TableStatistics::rows_per_value(std::size_t index_number, std::siz
   if (parts == 0) return rows;
   const catalog::IndexDefinition& index = table_->indexes[index_number];
   if (index.unique && parts >= index.parts.size()) return 1;
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const std::vector<double>& known = indexes_[index_number].entries_per_value;
   if (parts <= known.size()) return std::max<std::uint64_t>(rounded(known[parts - 1]), 1);
   if (parts > index.parts.size()) return 1;
@@ -416,10 +421,10 @@ Result<std::uint64_t> TableStatistics::analyze(std::size_t index_number, std::si
   BASALT_TRY(iterator.status());
   BASALT_TRY(catalog_.store_statistics(table_->indexes[index_number].id, result));
   {
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     indexes_[index_number].analyzed = result;
   }
-  const std::lock_guard guard(refresh_mutex_);
+  const MutexLock guard(refresh_mutex_);
   refresh_values();
   return result.entries;
 }

@@ -3,10 +3,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/status.h"
 #include "catalog/catalog.h"
 #include "kv/database.h"
@@ -108,16 +108,16 @@ class TableStatistics {
   std::shared_ptr<const IndexFileStatistics> figures_of(std::size_t index_number) const;
   std::uint64_t changes() const;
   void refresh_if_due();
-  // All of these require refresh_mutex_.
-  void refresh();
-  void read_files();
-  void refresh_sizes();
-  void refresh_entry_size(std::size_t index_number, std::uint64_t in_memtables);
-  void adjust_rows(const kv::RangeSize& size);
-  std::uint64_t first_row_count(const kv::RangeSize& size);
-  std::uint64_t guess_rows(const kv::RangeSize& size);
-  void refresh_values();
-  std::vector<double> values_of(std::size_t index_number);
+  void refresh() BASALT_REQUIRES(refresh_mutex_);
+  void read_files() BASALT_REQUIRES(refresh_mutex_);
+  void refresh_sizes() BASALT_REQUIRES(refresh_mutex_);
+  void refresh_entry_size(std::size_t index_number, std::uint64_t in_memtables)
+      BASALT_REQUIRES(refresh_mutex_);
+  void adjust_rows(const kv::RangeSize& size) BASALT_REQUIRES(refresh_mutex_);
+  std::uint64_t first_row_count(const kv::RangeSize& size) BASALT_REQUIRES(refresh_mutex_);
+  std::uint64_t guess_rows(const kv::RangeSize& size) BASALT_REQUIRES(refresh_mutex_);
+  void refresh_values() BASALT_REQUIRES(refresh_mutex_);
+  std::vector<double> values_of(std::size_t index_number) BASALT_REQUIRES(refresh_mutex_);
   bool is_told_by_files(std::size_t index_number, const IndexFileStatistics& figures) const;
 
   bool fits(const catalog::IndexStatistics& analyzed) const;
@@ -153,15 +153,17 @@ class TableStatistics {
   std::atomic<std::uint64_t> refreshed_rows_{0};
   std::atomic<std::uint64_t> refreshed_updates_{0};
   std::atomic<std::uint64_t> generation_{1};
-  std::mutex refresh_mutex_;
-  // Guarded by refresh_mutex_.
-  std::uint64_t structure_version_ = 0;  // of the files that were read; 0: none
-  std::uint64_t values_rows_ = 0;        // the number of rows when values were last refreshed
-  std::uint64_t values_updates_ = 0;     // and of updates
-  bool values_are_due_ = true;
-  bool rows_known_ = false;
-  mutable std::mutex mutex_;    // held for moments only, also under refresh_mutex_
-  std::vector<Index> indexes_;  // guarded by mutex_; their number does not change
+  Mutex refresh_mutex_{MutexRank::kRefresh};
+  // Of the files that were read; 0: none.
+  std::uint64_t structure_version_ BASALT_GUARDED_BY(refresh_mutex_) = 0;
+  // The number of rows when values were last refreshed, and of updates.
+  std::uint64_t values_rows_ BASALT_GUARDED_BY(refresh_mutex_) = 0;
+  std::uint64_t values_updates_ BASALT_GUARDED_BY(refresh_mutex_) = 0;
+  bool values_are_due_ BASALT_GUARDED_BY(refresh_mutex_) = true;
+  bool rows_known_ BASALT_GUARDED_BY(refresh_mutex_) = false;
+  // Held for moments only, also under refresh_mutex_.
+  mutable Mutex mutex_{MutexRank::kTableStatistics};
+  std::vector<Index> indexes_ BASALT_GUARDED_BY(mutex_);  // their number does not change
 };
 
 }  // namespace basalt::stats

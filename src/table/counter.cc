@@ -37,7 +37,7 @@ Counter::Counter(catalog::Catalog& catalog, catalog::TableId table, catalog::Cou
     : catalog_(catalog), table_(table), kind_(kind), block_(kBlockMin) {}
 
 Status Counter::load(std::uint64_t smallest) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   Result<std::uint64_t> stored = catalog_.counter_mark(table_, kind_);
   if (!stored.is_ok()) return stored.take_status();
   mark_ = stored.value();
@@ -55,7 +55,7 @@ Status Counter::raise_mark(std::uint64_t next) {
 }
 
 Status Counter::take(const Series& series, std::uint64_t count, std::uint64_t& first) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const std::uint64_t next = next_.load(std::memory_order_relaxed);
   const bool has_more = series.increment == 1 || series.increment <= kValueMax - next;
   const std::uint64_t value = std::max(first, series.round_up(next));
@@ -71,7 +71,7 @@ Status Counter::take(const Series& series, std::uint64_t count, std::uint64_t& f
 
 Status Counter::advance(std::uint64_t next) {
   if (next <= next_.load(std::memory_order_relaxed)) return Status::ok();
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   if (next <= next_.load(std::memory_order_relaxed)) return Status::ok();
   BASALT_TRY(raise_mark(next));
   next_ = next;
@@ -79,7 +79,7 @@ Status Counter::advance(std::uint64_t next) {
 }
 
 Status Counter::restart(std::uint64_t value) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   BASALT_TRY(catalog_.store_counter_mark(table_, kind_, value, kv::Durability::kSynced));
   mark_ = value;
   next_ = std::max<std::uint64_t>(value, 1);
@@ -87,7 +87,7 @@ Status Counter::restart(std::uint64_t value) {
 }
 
 Status Counter::save() {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const std::uint64_t next = next_.load(std::memory_order_relaxed);
   if (next == mark_ || mark_ == 0) return Status::ok();
   BASALT_TRY(catalog_.store_counter_mark(table_, kind_, next, kv::Durability::kBuffered));

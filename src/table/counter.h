@@ -1,8 +1,8 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 
+#include "base/mutex.h"
 #include "base/status.h"
 #include "catalog/catalog.h"
 
@@ -54,15 +54,15 @@ class Counter {
   Status save();
 
  private:
-  Status raise_mark(std::uint64_t next);
+  Status raise_mark(std::uint64_t next) BASALT_REQUIRES(mutex_);
 
   catalog::Catalog& catalog_;
   const catalog::TableId table_;
   const catalog::CounterKind kind_;
-  std::mutex mutex_;
+  Mutex mutex_{MutexRank::kCounter};
   std::atomic<std::uint64_t> next_{1};
-  std::uint64_t mark_ = 0;  // guarded by mutex_
-  std::uint64_t block_;     // guarded by mutex_; grows while the counter is in steady use
+  std::uint64_t mark_ BASALT_GUARDED_BY(mutex_) = 0;
+  std::uint64_t block_ BASALT_GUARDED_BY(mutex_);  // grows while the counter is in steady use
 };
 
 }  // namespace basalt::table

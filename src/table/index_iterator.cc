@@ -63,7 +63,7 @@ void IndexIterator::note_new_key(std::string_view key) {
 // The iterator points into what goes.
 void IndexIterator::leave_own_changes() {
   if (!iterator_ || !shows_own_changes_) return;
-  resumption_.emplace();
+  resumption_ = Resumption{};
   if (iterator_->is_valid()) {
     resumption_->key = iterator_->key();
     resumption_->value = iterator_->value();

@@ -38,7 +38,7 @@ bool parse_binlog_position(std::string_view bytes, std::uint64_t& number,
 }
 
 Status BinlogPositions::load(kv::Database& database) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const KeyRange range{std::string(1, kRecordType), std::string(1, kRecordType + 1)};
   kv::Iterator iterator = database.new_iterator(kv::kSystemFamily, {}, range);
   for (iterator.seek_to_first(); iterator.is_valid(); iterator.next()) {
@@ -64,10 +64,12 @@ Status BinlogPositions::load(kv::Database& database) {
 std::optional<BinlogPositions::Record> BinlogPositions::begin_commit(
     std::uint64_t ticket, const BinlogPosition& position) {
   Record record;
+  std::uint64_t number = 0;
   {
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     // What is in a free slot is smaller than this number, too.
-    if (base_ + ticket < newest_number_) return std::nullopt;
+    number = base_ + ticket;
+    if (number < newest_number_) return std::nullopt;
     if (free_slots_.empty()) {
       record.slot = slot_count_++;
     } else {
@@ -76,14 +78,14 @@ std::optional<BinlogPositions::Record> BinlogPositions::begin_commit(
     }
   }
   record.key = binlog_position_key(record.slot);
-  record.value = pack_binlog_position(base_ + ticket, position);
+  record.value = pack_binlog_position(number, position);
   return record;
 }
 
 void BinlogPositions::end_commit(const Record& record, std::uint64_t ticket,
                                  const BinlogPosition& position, bool is_written) {
   if (!is_written) return;
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   free_slots_.push_back(record.slot);
   if (base_ + ticket < newest_number_) return;
   newest_number_ = base_ + ticket;
@@ -91,7 +93,7 @@ void BinlogPositions::end_commit(const Record& record, std::uint64_t ticket,
 }
 
 std::optional<BinlogPosition> BinlogPositions::newest() const {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   if (newest_number_ == 0) return std::nullopt;
   return newest_;
 }

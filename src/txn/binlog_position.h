@@ -1,11 +1,11 @@
 #pragma once
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/status.h"
 #include "kv/database.h"
 
@@ -48,12 +48,12 @@ class BinlogPositions {
   std::optional<BinlogPosition> newest() const;
 
  private:
-  mutable std::mutex mutex_;
-  std::uint64_t base_ = 0;  // numbers go on above those of earlier runs
-  std::uint64_t newest_number_ = 0;
-  BinlogPosition newest_;
-  std::uint32_t slot_count_ = 0;
-  std::vector<std::uint32_t> free_slots_;
+  mutable Mutex mutex_{MutexRank::kBinlogPositions};
+  std::uint64_t base_ BASALT_GUARDED_BY(mutex_) = 0;  // numbers go on above those of earlier runs
+  std::uint64_t newest_number_ BASALT_GUARDED_BY(mutex_) = 0;
+  BinlogPosition newest_ BASALT_GUARDED_BY(mutex_);
+  std::uint32_t slot_count_ BASALT_GUARDED_BY(mutex_) = 0;
+  std::vector<std::uint32_t> free_slots_ BASALT_GUARDED_BY(mutex_);
 };
 
 // The stored form.

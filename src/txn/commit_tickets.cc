@@ -12,13 +12,13 @@ constexpr std::chrono::milliseconds kQuestionInterval{100};
 }  // namespace
 
 std::uint64_t CommitTickets::issue() {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   is_visible_.push_back(false);
   return first_open_ + is_visible_.size() - 1;
 }
 
 void CommitTickets::retire(std::uint64_t ticket) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   BASALT_ASSERT(ticket >= first_open_ && ticket - first_open_ < is_visible_.size());
   is_visible_[ticket - first_open_] = true;
   const std::uint64_t before = first_open_;
@@ -27,19 +27,20 @@ void CommitTickets::retire(std::uint64_t ticket) {
 }
 
 std::uint64_t CommitTickets::newest() const {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   return first_open_ + is_visible_.size() - 1;
 }
 
 bool CommitTickets::wait_for(std::uint64_t ticket, const std::function<bool()>& may_wait) {
-  std::unique_lock guard(mutex_);
+  UniqueLock guard(mutex_);
   ++waiters_;
   while (first_open_ <= ticket) {
     guard.unlock();
     const bool goes_on = may_wait();
     guard.lock();
     if (!goes_on) break;
-    progress_.wait_for(guard, kQuestionInterval, [&] { return first_open_ > ticket; });
+    progress_.wait_for(mutex_, kQuestionInterval,
+                       [&]() BASALT_REQUIRES(mutex_) { return first_open_ > ticket; });
   }
   --waiters_;
   return first_open_ > ticket;

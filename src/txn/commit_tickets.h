@@ -1,9 +1,9 @@
 #pragma once
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <mutex>
+
+#include "base/mutex.h"
 
 namespace basalt::txn {
 
@@ -27,11 +27,13 @@ class CommitTickets {
   bool wait_for(std::uint64_t ticket, const std::function<bool()>& may_wait);
 
  private:
-  mutable std::mutex mutex_;
-  std::condition_variable progress_;
-  std::uint64_t first_open_ = 1;  // those of all tickets before it are visible
-  std::deque<bool> is_visible_;   // those of first_open_ and the tickets after it
-  int waiters_ = 0;
+  mutable Mutex mutex_{MutexRank::kTickets};
+  ConditionVariable progress_;
+  // Those of all tickets before it are visible.
+  std::uint64_t first_open_ BASALT_GUARDED_BY(mutex_) = 1;
+  // Those of first_open_ and the tickets after it.
+  std::deque<bool> is_visible_ BASALT_GUARDED_BY(mutex_);
+  int waiters_ BASALT_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace basalt::txn

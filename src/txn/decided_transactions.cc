@@ -10,14 +10,14 @@ namespace basalt::txn {
 void DecidedTransactions::keep(std::shared_ptr<Transaction> transaction, Decision decision) {
   BASALT_ASSERT(transaction->state() == Transaction::State::kPrepared ||
                 transaction->state() == Transaction::State::kOrdered);
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   decided_.push_back({std::move(transaction), decision});
   count_ = decided_.size();
 }
 
 Status DecidedTransactions::write() {
   if (count() == 0) return Status::ok();
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   Status first_error;
   std::vector<Decided> left;
   for (Decided& decided : decided_) {
@@ -34,6 +34,7 @@ Status DecidedTransactions::write() {
 }
 
 void DecidedTransactions::for_each(const std::function<void(Transaction&)>& visit) {
+  const MutexLock guard(mutex_);
   for (Decided& decided : decided_) visit(*decided.transaction);
 }
 

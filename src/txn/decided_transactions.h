@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/status.h"
 
 namespace basalt::txn {
@@ -35,8 +35,8 @@ class DecidedTransactions {
     Decision decision;
   };
 
-  std::mutex mutex_;
-  std::vector<Decided> decided_;  // guarded by mutex_
+  Mutex mutex_{MutexRank::kDecided};
+  std::vector<Decided> decided_ BASALT_GUARDED_BY(mutex_);
   std::atomic<std::size_t> count_{0};
 };
 

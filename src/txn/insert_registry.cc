@@ -13,17 +13,17 @@
 namespace basalt::txn {
 
 void PendingInserts::note(std::span<const std::string_view> keys) {
-  const std::lock_guard guard(spans_mutex_);
+  const MutexLock guard(spans_mutex_);
   for (const std::string_view key : keys) spans_.add(key);
 }
 
 void PendingInserts::forget() {
-  const std::lock_guard guard(spans_mutex_);
+  const MutexLock guard(spans_mutex_);
   spans_.clear();
 }
 
 bool PendingInserts::may_touch(std::string_view lower, std::string_view upper) const {
-  const std::lock_guard guard(spans_mutex_);
+  const MutexLock guard(spans_mutex_);
   return spans_.may_touch(lower, upper);
 }
 
@@ -46,7 +46,7 @@ rdb::WriteBatchWithIndex& PendingInserts::indexed_batch() {
 
 bool PendingInserts::find(const kv::Database& database, kv::FamilyId family, std::string_view lower,
                           std::string_view upper, std::string& key, std::string& value) {
-  const std::lock_guard guard(batch_mutex_);
+  const MutexLock guard(batch_mutex_);
   if (writes_ == nullptr) return false;
   const std::unique_ptr<rdb::WBWIIterator> changes(
       indexed_batch().NewIterator(database.family_handle(family)));
@@ -67,14 +67,14 @@ InsertRegistry::Shard& InsertRegistry::shard_of(const PendingInserts* inserts) {
 
 void InsertRegistry::add(std::shared_ptr<PendingInserts> inserts) {
   Shard& shard = shard_of(inserts.get());
-  const std::lock_guard guard(shard.mutex);
+  const MutexLock guard(shard.mutex);
   shard.open.push_back(std::move(inserts));
   shard.count.store(shard.open.size(), std::memory_order_seq_cst);
 }
 
 void InsertRegistry::remove(const PendingInserts* inserts) {
   Shard& shard = shard_of(inserts);
-  const std::lock_guard guard(shard.mutex);
+  const MutexLock guard(shard.mutex);
   const auto found = std::find_if(shard.open.begin(), shard.open.end(),
                                   [&](const auto& open) { return open.get() == inserts; });
   BASALT_ASSERT(found != shard.open.end());
@@ -102,7 +102,7 @@ bool InsertRegistry::find(const PendingInserts* own, const kv::Database& databas
   std::vector<std::shared_ptr<PendingInserts>> candidates;
   for (Shard& shard : shards_) {
     if (shard.count.load(std::memory_order_seq_cst) == 0) continue;
-    const std::lock_guard guard(shard.mutex);
+    const MutexLock guard(shard.mutex);
     for (const auto& open : shard.open) {
       if (open.get() != own && open->may_touch(lower, upper)) candidates.push_back(open);
     }

@@ -4,12 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/mutex.h"
 #include "kv/database.h"
 #include "txn/key_spans.h"
 
@@ -37,17 +37,19 @@ namespace basalt::txn {
 class PendingInserts {
  public:
   // Held whenever the batch changes or is looked into by another thread.
-  std::mutex& batch_mutex() { return batch_mutex_; }
+  Mutex& batch_mutex() BASALT_RETURN_CAPABILITY(batch_mutex_) { return batch_mutex_; }
 
-  // With batch_mutex() held: whose changes to look into; null before it is destroyed.
-  void attach(basalt_rocksdb::Transaction* writes) { writes_ = writes; }
-  // With batch_mutex() held: its batch is empty. Entries are found by their keys once somebody
+  // Whose changes to look into; null before it is destroyed.
+  void attach(basalt_rocksdb::Transaction* writes) BASALT_REQUIRES(batch_mutex_) {
+    writes_ = writes;
+  }
+  // Its batch is empty. Entries are found by their keys once somebody
   // asks, not before: most batches are written and never asked.
-  void begin_batch();
+  void begin_batch() BASALT_REQUIRES(batch_mutex_);
   // Whether indexed_batch() has been called since.
   bool is_indexed() const { return is_indexed_.load(std::memory_order_acquire); }
-  // With batch_mutex() held, or if is_indexed(): the changes, to be found by their keys.
-  basalt_rocksdb::WriteBatchWithIndex& indexed_batch();
+  // The changes, to be found by their keys.
+  basalt_rocksdb::WriteBatchWithIndex& indexed_batch() BASALT_REQUIRES(batch_mutex_);
 
   // Announces keys. Their entries in the batch may follow at any time until forget().
   void note(std::span<const std::string_view> keys);
@@ -66,10 +68,10 @@ class PendingInserts {
             std::string_view upper, std::string& key, std::string& value);
 
  private:
-  std::mutex batch_mutex_;
-  basalt_rocksdb::Transaction* writes_ = nullptr;
+  Mutex batch_mutex_{MutexRank::kBatch};
+  basalt_rocksdb::Transaction* writes_ BASALT_GUARDED_BY(batch_mutex_) = nullptr;
   std::atomic<bool> is_indexed_ = false;
-  mutable std::mutex spans_mutex_;
+  mutable Mutex spans_mutex_{MutexRank::kInsertSpans};
   KeySpans spans_;  // changed by the transaction's thread, with the mutex
 };
 
@@ -95,9 +97,9 @@ class InsertRegistry {
   static constexpr std::size_t kShards = 16;
   static constexpr std::size_t kBuckets = 4096;
   struct alignas(64) Shard {
-    std::mutex mutex;
+    Mutex mutex{MutexRank::kInsertShard};
     std::atomic<std::size_t> count = 0;
-    std::vector<std::shared_ptr<PendingInserts>> open;
+    std::vector<std::shared_ptr<PendingInserts>> open BASALT_GUARDED_BY(mutex);
   };
   Shard& shard_of(const PendingInserts* inserts);
 

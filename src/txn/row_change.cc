@@ -30,6 +30,7 @@ Status RowChange::begin(const RowChangePlan& plan) {
     BASALT_TRY(
         transaction.manager_.locks().await_insert(transaction.owner_, *blocked, plan.policy));
   }
+  transaction.inserts_->batch_mutex().assert_held();
   for (OpenScan* const scan : transaction.scans_) {
     for (const std::string_view key : plan.new_keys) scan->note_new_key(key);
   }
@@ -46,6 +47,7 @@ void RowChange::note_row(std::string_view row_key) {
 }
 
 Status RowChange::put(kv::FamilyId family, std::string_view key, std::string_view value) {
+  transaction_.inserts_->batch_mutex().assert_held();
   transaction_.note_change(key);
   return rdb::from_rocksdb(
       transaction_.writes_->PutUntracked(transaction_.manager_.database().family_handle(family),
@@ -53,10 +55,12 @@ Status RowChange::put(kv::FamilyId family, std::string_view key, std::string_vie
 }
 
 Status RowChange::remove(kv::FamilyId family, std::string_view key) {
+  transaction_.inserts_->batch_mutex().assert_held();
   return transaction_.queue_remove(family, key);
 }
 
 Status RowChange::remove_single(kv::FamilyId family, std::string_view key) {
+  transaction_.inserts_->batch_mutex().assert_held();
   transaction_.note_change(key);
   return rdb::from_rocksdb(transaction_.writes_->SingleDeleteUntracked(
       transaction_.manager_.database().family_handle(family), rdb::slice_of(key)));

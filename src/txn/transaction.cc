@@ -418,10 +418,8 @@ void Transaction::set_change_times() const {
   }
 }
 
-// Makes the batch exist and puts the savepoints on it that were set while there was none. The batch
-// is held.
+// Makes the batch exist and puts the savepoints on it that were set while there was none.
 Status Transaction::begin_writing() {
-  BASALT_DEBUG_ASSERT(hold_batch_.owns_lock());
   BASALT_ASSERT(state_ != State::kPrepared && state_ != State::kOrdered);
   BASALT_TRY(manager_.database().health().check_writable());
   if (!has_writes_) {
@@ -572,7 +570,6 @@ Status Transaction::write_commit() {
   return status;
 }
 
-// The batch is held.
 void Transaction::drop_batch() {
   inserts_->attach(nullptr);
   writes_.reset();

@@ -4,12 +4,12 @@
 #include <functional>
 #include <limits>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/status.h"
 #include "kv/database.h"
 #include "lock/lock_manager.h"
@@ -227,20 +227,20 @@ class Transaction {
   friend class TransactionManager;
   friend class RowChange;
   // Holds the batch for a block, unless it is held already.
-  class BatchGuard {
+  class BASALT_SCOPED_CAPABILITY BatchGuard {
    public:
-    explicit BatchGuard(Transaction& transaction)
-        : hold_(transaction.hold_batch_), was_held_(hold_.owns_lock()) {
+    explicit BatchGuard(Transaction& own) BASALT_ACQUIRE(own.inserts_->batch_mutex())
+        : hold_(own.hold_batch_), was_held_(hold_.owns_lock()) {
       if (!was_held_) hold_.lock();
     }
-    ~BatchGuard() {
+    ~BatchGuard() BASALT_RELEASE() {
       if (!was_held_) hold_.unlock();
     }
     BatchGuard(const BatchGuard&) = delete;
     BatchGuard& operator=(const BatchGuard&) = delete;
 
    private:
-    std::unique_lock<std::mutex>& hold_;
+    std::unique_lock<Mutex>& hold_;
     const bool was_held_;
   };
 
@@ -269,24 +269,25 @@ class Transaction {
   // So that what is set within the statement comes after its beginning.
   void mark_statement();
   void leave_own_changes();
-  // To the latest savepoint, which is gone then. The batch is held.
-  Status roll_back_batch();
+  // To the latest savepoint, which is gone then.
+  Status roll_back_batch() BASALT_REQUIRES(inserts_->batch_mutex());
   // The own changes, to be found by their keys.
   basalt_rocksdb::WriteBatchWithIndex& own_changes();
   void add_changed_table(const std::shared_ptr<ChangeTime>& time);
   void set_change_times() const;
   void announce_inserts(std::span<const std::string_view> keys);
-  // Before the key is changed in the batch, which is held.
-  void note_change(std::string_view key);
-  // Queues the removal of a key. The batch is held.
-  Status queue_remove(kv::FamilyId family, std::string_view key);
+  // Before the key is changed in the batch.
+  void note_change(std::string_view key) BASALT_REQUIRES(inserts_->batch_mutex());
+  // Queues the removal of a key.
+  Status queue_remove(kv::FamilyId family, std::string_view key)
+      BASALT_REQUIRES(inserts_->batch_mutex());
   void check_commit() const;
   void activate();
-  Status begin_writing();
+  Status begin_writing() BASALT_REQUIRES(inserts_->batch_mutex());
   Status check_room() const;
   Status check_size() const;
   Status write_commit();
-  void drop_batch();
+  void drop_batch() BASALT_REQUIRES(inserts_->batch_mutex());
   void finish();
 
   TransactionManager& manager_;
@@ -298,7 +299,7 @@ class Transaction {
   std::unique_ptr<basalt_rocksdb::Transaction> writes_;
   const std::shared_ptr<PendingInserts> inserts_ = std::make_shared<PendingInserts>();
   // The batch's mutex, taken by this thread: for a call, or for a whole row change.
-  std::unique_lock<std::mutex> hold_batch_{inserts_->batch_mutex(), std::defer_lock};
+  std::unique_lock<Mutex> hold_batch_{inserts_->batch_mutex(), std::defer_lock};
   bool inserts_are_open_ = false;  // in the manager's registry
   bool has_writes_ = false;
   std::uint64_t memory_max_ = std::numeric_limits<std::uint64_t>::max();

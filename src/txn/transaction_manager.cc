@@ -78,7 +78,10 @@ Status TransactionManager::recover() {
     transaction->name_ = prepared->GetName();
     transaction->state_ = Transaction::State::kPrepared;
     transaction->changes_are_unknown_ = true;
-    transaction->inserts_->attach(prepared);
+    {
+      const MutexLock guard(transaction->inserts_->batch_mutex());
+      transaction->inserts_->attach(prepared);
+    }
     inserts_->add(transaction->inserts_);
     transaction->inserts_are_open_ = true;
     KeyLocker locker(locks_, transaction->owner_, *transaction->inserts_,
@@ -95,7 +98,7 @@ void TransactionManager::detach_prepared(std::unique_ptr<Transaction> transactio
   BASALT_ASSERT(transaction->state() == Transaction::State::kPrepared);
   locks_.forget_user(transaction->lock_owner());
   transaction->is_user_prepared_ = false;
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   std::string name = transaction->prepared_name();
   held_by_sessions_.erase(name);
   prepared_.emplace(std::move(name), std::move(transaction));
@@ -103,26 +106,27 @@ void TransactionManager::detach_prepared(std::unique_ptr<Transaction> transactio
 }
 
 void TransactionManager::note_user_prepared(const std::string& name) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   held_by_sessions_.insert(name);
 }
 
 void TransactionManager::note_handed_over(const std::string& name) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   held_by_sessions_.erase(name);
   handed_over_.notify_all();
 }
 
 std::vector<std::string> TransactionManager::prepared_names() const {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   std::vector<std::string> names;
   for (const auto& [name, transaction] : prepared_) names.push_back(name);
   return names;
 }
 
 std::unique_ptr<Transaction> TransactionManager::take_prepared(const std::string& name) {
-  std::unique_lock guard(mutex_);
-  handed_over_.wait(guard, [&] { return !held_by_sessions_.contains(name); });
+  const MutexLock guard(mutex_);
+  handed_over_.wait(mutex_,
+                    [&]() BASALT_REQUIRES(mutex_) { return !held_by_sessions_.contains(name); });
   const auto found = prepared_.find(name);
   if (found == prepared_.end()) return nullptr;
   std::unique_ptr<Transaction> transaction = std::move(found->second);
@@ -152,7 +156,7 @@ Status TransactionManager::rollback_prepared_in(
     const std::function<bool(std::uint32_t index)>& is_gone) {
   std::vector<std::string> names;
   {
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     for (const auto& [name, transaction] : prepared_) {
       const std::span<const std::uint32_t> changed = transaction->changed_indexes_.all();
       if (!changed.empty() && std::ranges::all_of(changed, is_gone)) names.push_back(name);

@@ -1,15 +1,14 @@
 #pragma once
 #include <atomic>
-#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/status.h"
 #include "kv/database.h"
 #include "lock/lock_manager.h"
@@ -99,10 +98,11 @@ class TransactionManager {
   IndexCheck may_commit_;
   const std::shared_ptr<UndecidedChanges> undecided_ = std::make_shared<UndecidedChanges>();
   std::atomic<std::uint64_t> next_id_{1};
-  mutable std::mutex mutex_;
-  std::map<std::string, std::unique_ptr<Transaction>> prepared_;
-  std::set<std::string> held_by_sessions_;  // those that users have prepared; guarded by mutex_
-  std::condition_variable handed_over_;
+  mutable Mutex mutex_{MutexRank::kPrepared};
+  std::map<std::string, std::unique_ptr<Transaction>> prepared_ BASALT_GUARDED_BY(mutex_);
+  // Those that users have prepared.
+  std::set<std::string> held_by_sessions_ BASALT_GUARDED_BY(mutex_);
+  ConditionVariable handed_over_;
   CommitTickets order_;
   BinlogPositions binlog_positions_;
   DecidedTransactions decided_;

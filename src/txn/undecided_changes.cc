@@ -6,41 +6,41 @@ namespace basalt::txn {
 
 void ChangedIndexes::note(std::uint32_t index) {
   if (std::ranges::find(indexes_, index) != indexes_.end()) return;
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   indexes_.push_back(index);
 }
 
 void ChangedIndexes::clear() {
   if (indexes_.empty()) return;
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   indexes_.clear();
 }
 
 bool ChangedIndexes::concern(std::span<const std::uint32_t> indexes, const void* user) const {
   if (user != nullptr && owner_.user() == user) return false;
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   return std::ranges::any_of(indexes_, [&](std::uint32_t changed) {
     return std::ranges::find(indexes, changed) != indexes.end();
   });
 }
 
 void ChangedIndexes::append_to(std::vector<std::uint32_t>& indexes) const {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   indexes.insert(indexes.end(), indexes_.begin(), indexes_.end());
 }
 
 void UndecidedChanges::enter(const ChangedIndexes& transaction) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   transactions_.insert(&transaction);
 }
 
 void UndecidedChanges::leave(const ChangedIndexes& transaction) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   transactions_.erase(&transaction);
 }
 
 bool UndecidedChanges::exist_in(std::span<const std::uint32_t> indexes, const void* user) const {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   return std::ranges::any_of(transactions_, [&](const ChangedIndexes* transaction) {
     return transaction->concern(indexes, user);
   });
@@ -49,12 +49,11 @@ bool UndecidedChanges::exist_in(std::span<const std::uint32_t> indexes, const vo
 std::vector<std::uint32_t> UndecidedChanges::indexes() const {
   std::vector<std::uint32_t> indexes;
   {
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     for (const ChangedIndexes* transaction : transactions_) transaction->append_to(indexes);
   }
   std::ranges::sort(indexes);
-  const auto repeated = std::ranges::unique(indexes);
-  indexes.erase(repeated.begin(), repeated.end());
+  indexes.erase(std::unique(indexes.begin(), indexes.end()), indexes.end());
   return indexes;
 }
 

@@ -1,10 +1,10 @@
 #pragma once
 #include <cstdint>
-#include <mutex>
 #include <span>
 #include <unordered_set>
 #include <vector>
 
+#include "base/mutex.h"
 #include "lock/lock_owner.h"
 
 // Which indexes have changes that are neither committed nor rolled back.
@@ -39,7 +39,7 @@ class ChangedIndexes {
 
  private:
   const lock::LockOwner& owner_;
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_{MutexRank::kChangedIndexes};
   std::vector<std::uint32_t> indexes_;  // changed by the transaction's thread, with the mutex
 };
 
@@ -60,8 +60,8 @@ class UndecidedChanges {
   std::vector<std::uint32_t> indexes() const;
 
  private:
-  mutable std::mutex mutex_;
-  std::unordered_set<const ChangedIndexes*> transactions_;  // guarded by mutex_
+  mutable Mutex mutex_{MutexRank::kUndecided};
+  std::unordered_set<const ChangedIndexes*> transactions_ BASALT_GUARDED_BY(mutex_);
 };
 
 }  // namespace basalt::txn

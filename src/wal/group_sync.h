@@ -2,12 +2,11 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <utility>
 
+#include "base/mutex.h"
 #include "base/status.h"
 
 namespace basalt::wal {
@@ -30,32 +29,35 @@ class GroupSync {
   Status sync();
   // How many threads wait for a sync that another thread does or will do.
   int waiting() const {
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     return waiting_;
   }
   // How many syncs were done.
   std::uint64_t count() const { return finished_count_.load(std::memory_order_relaxed); }
 
  private:
-  Status run(std::unique_lock<std::mutex>& guard);
-  void gather(std::unique_lock<std::mutex>& guard);
+  // The number of a sync of the calling thread, and what has become of it.
+  std::uint64_t begin() BASALT_REQUIRES(mutex_);
+  void end(std::uint64_t number, const Status& status, std::chrono::nanoseconds duration)
+      BASALT_REQUIRES(mutex_);
+  void gather() BASALT_REQUIRES(mutex_);
 
   const std::function<Status()> sync_once_;
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_{MutexRank::kGroupSync};
   // Those who wait for sync n are at n % 2: the end of a sync wakes nobody who must go on waiting,
   // but for one, to do the next.
-  std::array<std::condition_variable, 2> ended_;
-  std::condition_variable gathered_;
-  bool is_running_ = false;                    // guarded by mutex_
-  int expected_ = 0;                           // by the next sync; guarded by mutex_
-  int last_group_ = 1;                         // took part in the last sync; guarded by mutex_
-  int before_last_group_ = 1;                  // and in the one before; guarded by mutex_
-  std::chrono::nanoseconds last_duration_{0};  // of a sync; guarded by mutex_
-  int waiting_ = 0;                            // guarded by mutex_
-  std::uint64_t started_ = 0;                  // guarded by mutex_
-  std::uint64_t finished_ = 0;                 // guarded by mutex_
-  std::uint64_t last_failed_ = 0;              // guarded by mutex_
-  Status failure_;                             // of last_failed_; guarded by mutex_
+  std::array<ConditionVariable, 2> ended_;
+  ConditionVariable gathered_;
+  bool is_running_ BASALT_GUARDED_BY(mutex_) = false;
+  int expected_ BASALT_GUARDED_BY(mutex_) = 0;           // by the next sync
+  int last_group_ BASALT_GUARDED_BY(mutex_) = 1;         // took part in the last sync
+  int before_last_group_ BASALT_GUARDED_BY(mutex_) = 1;  // and in the one before
+  std::chrono::nanoseconds last_duration_ BASALT_GUARDED_BY(mutex_){0};  // of a sync
+  int waiting_ BASALT_GUARDED_BY(mutex_) = 0;
+  std::uint64_t started_ BASALT_GUARDED_BY(mutex_) = 0;
+  std::uint64_t finished_ BASALT_GUARDED_BY(mutex_) = 0;
+  std::uint64_t last_failed_ BASALT_GUARDED_BY(mutex_) = 0;
+  Status failure_ BASALT_GUARDED_BY(mutex_);  // of last_failed_
   std::atomic<std::uint64_t> finished_count_{0};
 };
 

@@ -53,12 +53,12 @@ GuardedFileSystem::GuardedFileSystem(const std::shared_ptr<rdb::FileSystem>& tar
     : FileSystemWrapper(target), health_(std::move(health)), wals_(*target) {}
 
 void GuardedFileSystem::cut(const std::string& path, std::uint64_t size) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   cuts_[path] = size;
 }
 
 void GuardedFileSystem::refuse(const std::string& cause) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   refusal_ = cause;
 }
 
@@ -92,7 +92,7 @@ Status GuardedFileSystem::set_aside_wals_from(const std::string& path, std::stri
 }
 
 rdb::IOStatus GuardedFileSystem::check_refusal() {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   return refusal_.empty() ? rdb::IOStatus() : rdb::IOStatus::IOError(refusal_);
 }
 
@@ -140,7 +140,7 @@ rdb::IOStatus GuardedFileSystem::NewSequentialFile(const std::string& path,
   rdb::IOStatus status = check_refusal();
   if (status.ok()) status = FileSystemWrapper::NewSequentialFile(path, options, file, debug);
   if (!status.ok()) return status;
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const auto found = cuts_.find(path);
   if (found != cuts_.end()) *file = std::make_unique<CutFile>(std::move(*file), found->second);
   return status;

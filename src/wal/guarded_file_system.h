@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 
+#include "base/mutex.h"
 #include "base/status.h"
 #include "rdb/rocksdb_fwd.h"
 #include "wal/health.h"
@@ -83,9 +83,9 @@ class GuardedFileSystem final : public rdb::FileSystemWrapper {
              std::unique_ptr<rdb::FSWritableFile>* file);
 
   const std::shared_ptr<Health> health_;
-  std::mutex mutex_;
-  std::map<std::string, std::uint64_t> cuts_;  // guarded by mutex_
-  std::string refusal_;                        // guarded by mutex_
+  Mutex mutex_{MutexRank::kFileSystem};
+  std::map<std::string, std::uint64_t> cuts_ BASALT_GUARDED_BY(mutex_);
+  std::string refusal_ BASALT_GUARDED_BY(mutex_);
   OpenWals wals_;
 };
 

@@ -30,19 +30,19 @@ Health::Health(std::string directory, std::uint64_t reserved_bytes)
     : directory_(std::move(directory)), wanted_reserve_(reserved_bytes) {}
 
 std::string Health::cause() const {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   return cause_;
 }
 
 bool Health::is_final() const {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   return is_final_;
 }
 
 void Health::become(Access access) { access_.store(access, std::memory_order_release); }
 
 Status Health::refuse(bool with_low_space) const {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   switch (access()) {
     case Access::kWritable: return Status::ok();
     case Access::kLowSpace:
@@ -69,7 +69,7 @@ Status Health::check_room_for(std::uint64_t bytes) {
 void Health::turn_read_only(std::string_view cause, bool is_final) {
   failures_.fetch_add(1, std::memory_order_relaxed);
   {
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     ++turns_;
     is_final_ = is_final_ || is_final;
     if (access() == Access::kReadOnly) return;
@@ -82,13 +82,13 @@ void Health::turn_read_only(std::string_view cause, bool is_final) {
 }
 
 std::uint64_t Health::mark() const {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   return turns_;
 }
 
 bool Health::clear(std::uint64_t mark) {
   {
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     if (turns_ != mark) return false;
     if (access() != Access::kReadOnly) return true;
     cause_.clear();
@@ -105,7 +105,7 @@ void Health::note_compaction_failure(std::string_view cause) {
   bool is_new = false;
   bool has_backlog = false;
   {
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     // Each attempt writes another file: the text tells nothing new.
     is_new = compaction_failure_.empty();
     compaction_failure_ = cause;
@@ -119,14 +119,14 @@ void Health::note_compaction_failure(std::string_view cause) {
 }
 
 void Health::note_compaction_success() {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   compaction_failure_.clear();
 }
 
 void Health::note_backlog(bool writers_are_slowed) {
   std::string failure;
   {
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     has_backlog_ = writers_are_slowed;
     failure = compaction_failure_;
   }
@@ -160,7 +160,7 @@ void Health::measure_space() {
     return;
   std::string text;
   {
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     if (access() != before) return;
     if (is_low) {
       cause_ = "the device of '" + directory_ + "' has only " + in_mib(free) +

@@ -1,10 +1,10 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <string_view>
 
+#include "base/mutex.h"
 #include "base/status.h"
 
 // Whether the database may be written, and if not, why.
@@ -83,7 +83,7 @@ class Health {
   static constexpr std::uint64_t kMeasureEveryBytes = std::uint64_t{1} << 20;
 
   Status refuse(bool with_low_space) const;
-  void become(Access access);  // requires mutex_
+  void become(Access access) BASALT_REQUIRES(mutex_);
 
   const std::string directory_;
   std::atomic<Access> access_{Access::kWritable};
@@ -92,14 +92,13 @@ class Health {
   std::atomic<std::uint64_t> free_bytes_{UINT64_MAX};
   std::atomic<std::uint64_t> device_bytes_{UINT64_MAX};
   std::atomic<std::uint64_t> wanted_reserve_;
-  mutable std::mutex mutex_;
-  // Guarded by mutex_.
-  std::string cause_;
-  std::string since_;
-  std::uint64_t turns_ = 0;
-  bool is_final_ = false;
-  std::string compaction_failure_;
-  bool has_backlog_ = false;
+  mutable Mutex mutex_{MutexRank::kHealth};
+  std::string cause_ BASALT_GUARDED_BY(mutex_);
+  std::string since_ BASALT_GUARDED_BY(mutex_);
+  std::uint64_t turns_ BASALT_GUARDED_BY(mutex_) = 0;
+  bool is_final_ BASALT_GUARDED_BY(mutex_) = false;
+  std::string compaction_failure_ BASALT_GUARDED_BY(mutex_);
+  bool has_backlog_ BASALT_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace basalt::wal

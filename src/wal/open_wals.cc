@@ -18,18 +18,18 @@ rdb::IOStatus sync_directory(rdb::FileSystem& files, const std::string& director
 }
 
 void OpenWals::add(WalFile& wal) {
-  const std::lock_guard guard(wals_mutex_);
+  const MutexLock guard(wals_mutex_);
   wals_.push_back(&wal);
 }
 
 void OpenWals::remove(WalFile& wal) {
-  const std::lock_guard guard(wals_mutex_);
+  const MutexLock guard(wals_mutex_);
   std::erase(wals_, &wal);
 }
 
 rdb::IOStatus OpenWals::sync_before(const WalFile& wal, const rdb::IOOptions& options) {
   const std::string directory = directory_of(wal.path());
-  const std::lock_guard guard(wals_mutex_);
+  const MutexLock guard(wals_mutex_);
   bool has_synced = false;
   for (WalFile* const before : wals_) {
     if (before == &wal) break;
@@ -43,12 +43,12 @@ rdb::IOStatus OpenWals::sync_before(const WalFile& wal, const rdb::IOOptions& op
 }
 
 void OpenWals::remember(Remnant remnant) {
-  const std::lock_guard guard(remnants_mutex_);
+  const MutexLock guard(remnants_mutex_);
   remnants_.push_back(std::move(remnant));
 }
 
 Status OpenWals::repair() {
-  const std::lock_guard guard(remnants_mutex_);
+  const MutexLock guard(remnants_mutex_);
   while (!remnants_.empty()) {
     BASALT_TRY(repair(remnants_.back()));
     remnants_.pop_back();

@@ -2,10 +2,10 @@
 #include <rocksdb/file_system.h>
 
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/status.h"
 #include "rdb/rocksdb_fwd.h"
 
@@ -48,10 +48,10 @@ class OpenWals {
   Status repair(const Remnant& remnant);
 
   rdb::FileSystem& files_;
-  std::mutex wals_mutex_;
-  std::vector<WalFile*> wals_;  // guarded by wals_mutex_
-  std::mutex remnants_mutex_;
-  std::vector<Remnant> remnants_;  // guarded by remnants_mutex_
+  Mutex wals_mutex_{MutexRank::kOpenWals};
+  std::vector<WalFile*> wals_ BASALT_GUARDED_BY(wals_mutex_);
+  Mutex remnants_mutex_{MutexRank::kWalRemnants};
+  std::vector<Remnant> remnants_ BASALT_GUARDED_BY(remnants_mutex_);
 };
 
 }  // namespace basalt::wal

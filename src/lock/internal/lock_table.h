@@ -1,7 +1,7 @@
 #pragma once
 #include <cstddef>
-#include <mutex>
 
+#include "base/mutex.h"
 #include "lock/internal/lock_request.h"
 #include "lock/internal/range_table.h"
 #include "lock/internal/shard.h"
@@ -15,34 +15,41 @@ namespace basalt::lock {
 struct LockTable {
   explicit LockTable(std::size_t shards) : keys(shards) {}
 
-  std::mutex& latch_of(const LockRequest& request) {
+  Mutex& latch_of(const LockRequest& request) {
     return request.kind == RequestKind::kKey ? keys.shard_of(request).latch
                                              : ranges.latch_of(request);
   }
   // Ends the wait of a waiting request, ungranted.
-  void cancel_wait(LockRequest& request) {
+  void cancel_wait(LockRequest& request) BASALT_REQUIRES(latch_of(request)) {
     if (request.kind == RequestKind::kKey) {
-      keys.shard_of(request).cancel_wait(request);
+      Shard& shard = keys.shard_of(request);
+      shard.latch.assert_held();
+      shard.cancel_wait(request);
     } else {
+      ranges.latch_of(request).assert_held();
       ranges.cancel_wait(request);
     }
   }
   // Calls visit(LockOwner&, bool only_waits) for every owner that the waiting request waits for;
   // `only_waits`: it holds nothing of the key and is merely before the request in the queue.
   template <typename Visit>
-  void for_each_blocker(const LockRequest& request, Visit visit) {
+  void for_each_blocker(const LockRequest& request, Visit visit)
+      BASALT_REQUIRES(latch_of(request)) {
     if (request.kind == RequestKind::kKey) {
-      keys.shard_of(request).for_each_blocker(request, [&](LockRequest& blocker) {
+      const Shard& shard = keys.shard_of(request);
+      shard.latch.assert_held();
+      shard.for_each_blocker(request, [&](LockRequest& blocker) {
         visit(*blocker.owner, blocker.state == RequestState::kWaiting);
       });
     } else {
+      ranges.latch_of(request).assert_held();
       ranges.for_each_blocker(request, [&](LockOwner& owner) { visit(owner, false); });
     }
   }
 
   // Returns when everybody who held a latch at the time of the call has released it.
   void pass_latches() const {
-    for (std::size_t i = 0; i < keys.size(); ++i) const std::lock_guard latch(keys[i].latch);
+    for (std::size_t i = 0; i < keys.size(); ++i) const MutexLock latch(keys[i].latch);
     ranges.pass_latches();
   }
 

@@ -23,7 +23,7 @@ bool RangeTable::is_insert_blocked(const LockOwner& owner, std::string_view key)
   const Shard& shard = shard_of(space);
   // In one order with all announcements of inserts: docs/internals/txn.md.
   if (shard.holding_count.load(std::memory_order_seq_cst) == 0) return false;
-  const std::lock_guard latch(shard.latch);
+  const MutexLock latch(shard.latch);
   return visit_blockers(
       shard, owner, space, [](RangeMode) { return true; },
       [&](const IntervalSet& ranges) { return ranges.contains(key); }, kAny);
@@ -33,7 +33,7 @@ bool RangeTable::is_lock_blocked(const LockOwner& owner, std::string_view key,
                                  LockMode mode) const {
   const std::uint32_t space = space_of(key);
   const Shard& shard = shard_of(space);
-  const std::lock_guard latch(shard.latch);
+  const MutexLock latch(shard.latch);
   return visit_blockers(
       shard, owner, space, [&](RangeMode range) { return conflicts(mode, range); },
       [&](const IntervalSet& ranges) { return ranges.contains(key); }, kAny);
@@ -43,7 +43,7 @@ bool RangeTable::is_range_blocked(const LockOwner& owner, LockMode mode, std::st
                                   std::string_view upper) const {
   const std::uint32_t space = space_of(lower);
   const Shard& shard = shard_of(space);
-  const std::lock_guard latch(shard.latch);
+  const MutexLock latch(shard.latch);
   return visit_blockers(
       shard, owner, space, [&](RangeMode range) { return conflicts(mode, range); },
       [&](const IntervalSet& ranges) { return ranges.overlaps(lower, upper); }, kAny);
@@ -60,7 +60,6 @@ bool RangeTable::covers(const LockOwner& owner, std::string_view key, LockMode a
   return false;
 }
 
-// With the shard's latch.
 RangeHolding& RangeTable::holding_of(LockOwner& owner, std::uint32_t space, Shard& shard) {
   for (const auto& holding : owner.ranges_) {
     if (holding->space == space) return *holding;
@@ -83,7 +82,7 @@ void RangeTable::add(LockOwner& owner, RangeMode mode, std::string_view lower,
                      std::string_view upper) {
   const std::uint32_t space = space_of(lower);
   Shard& shard = shard_of(space);
-  const std::lock_guard latch(shard.latch);
+  const MutexLock latch(shard.latch);
   IntervalSet& set = holding_of(owner, space, shard).of(mode);
   if (locks_keys(mode) && set.is_empty()) key_locking_.fetch_add(1, std::memory_order_seq_cst);
   set.add(lower, upper);
@@ -108,7 +107,7 @@ IntervalSet RangeTable::ranges_of(const LockOwner& owner, RangeMode mode,
 void RangeTable::take_back(LockOwner& owner, RangeMode mode, std::uint32_t space,
                            IntervalSet before) {
   Shard& shard = shard_of(space);
-  const std::lock_guard latch(shard.latch);
+  const MutexLock latch(shard.latch);
   IntervalSet& set = holding_of(owner, space, shard).of(mode);
   if (locks_keys(mode) && before.is_empty()) {
     key_locking_.fetch_sub(1, std::memory_order_release);
@@ -120,7 +119,7 @@ void RangeTable::take_back(LockOwner& owner, RangeMode mode, std::uint32_t space
 void RangeTable::clear_gaps(LockOwner& owner) {
   for (auto& holding : owner.ranges_) {
     Shard& shard = shard_of(holding->space);
-    const std::lock_guard latch(shard.latch);
+    const MutexLock latch(shard.latch);
     holding->of(RangeMode::kGap).clear();
     grant_unblocked(shard);
   }
@@ -130,7 +129,7 @@ void RangeTable::remove_all(LockOwner& owner) {
   for (auto& holding : owner.ranges_) {
     Shard& shard = shard_of(holding->space);
     {
-      const std::lock_guard latch(shard.latch);
+      const MutexLock latch(shard.latch);
       std::erase(shard.holdings, holding.get());
       shard.holding_count.store(shard.holdings.size(), std::memory_order_seq_cst);
       for (const RangeMode mode : {RangeMode::kShared, RangeMode::kExclusive}) {
@@ -147,7 +146,7 @@ void RangeTable::remove_all(LockOwner& owner) {
 bool RangeTable::enqueue(LockRequest& request) {
   BASALT_ASSERT(request.kind != RequestKind::kKey && request.state == RequestState::kWaiting);
   Shard& shard = shard_of(request.key());
-  const std::lock_guard latch(shard.latch);
+  const MutexLock latch(shard.latch);
   if (!is_blocked(shard, request)) return false;
   shard.waiting.insert(&request);
   return true;
@@ -155,7 +154,9 @@ bool RangeTable::enqueue(LockRequest& request) {
 
 void RangeTable::cancel_wait(LockRequest& request) {
   BASALT_ASSERT(request.is_waiting());
-  const std::size_t found = shard_of(request.key()).waiting.erase(&request);
+  Shard& shard = shard_of(request.key());
+  shard.latch.assert_held();
+  const std::size_t found = shard.waiting.erase(&request);
   BASALT_ASSERT(found == 1);
   request.state = RequestState::kCancelled;
 }
@@ -175,7 +176,7 @@ void RangeTable::grant_unblocked(Shard& shard) {
 
 bool RangeTable::is_empty() const {
   return std::all_of(shards_.begin(), shards_.end(), [](const Shard& shard) {
-    const std::lock_guard latch(shard.latch);
+    const MutexLock latch(shard.latch);
     return shard.holdings.empty() && shard.waiting.empty();
   });
 }

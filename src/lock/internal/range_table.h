@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string_view>
 #include <vector>
 
+#include "base/mutex.h"
 #include "lock/internal/lock_request.h"
 #include "lock/interval_set.h"
 #include "lock/lock_mode.h"
@@ -86,13 +86,16 @@ class RangeTable {
 
   // ---- with latch_of(request) held
 
-  std::mutex& latch_of(const LockRequest& request) const { return shard_of(request.key()).latch; }
+  Mutex& latch_of(const LockRequest& request) const { return shard_of(request.key()).latch; }
   // Takes a waiting request out.
-  void cancel_wait(LockRequest& request);
+  void cancel_wait(LockRequest& request) BASALT_REQUIRES(latch_of(request));
   // Calls visit(LockOwner&) for every owner that the request waits for.
   template <typename Visit>
-  void for_each_blocker(const LockRequest& request, Visit visit) const {
-    visit_blockers_of(shard_of(request.key()), request, [&](LockOwner& blocker) {
+  void for_each_blocker(const LockRequest& request, Visit visit) const
+      BASALT_REQUIRES(latch_of(request)) {
+    const Shard& shard = shard_of(request.key());
+    shard.latch.assert_held();
+    visit_blockers_of(shard, request, [&](LockOwner& blocker) {
       visit(blocker);
       return false;
     });
@@ -100,7 +103,7 @@ class RangeTable {
 
   // Returns when everybody who held a latch at the time of the call has released it.
   void pass_latches() const {
-    for (const Shard& shard : shards_) const std::lock_guard latch(shard.latch);
+    for (const Shard& shard : shards_) const MutexLock latch(shard.latch);
   }
 
   // Calls visit_range(owner, mode, lower, upper) and visit_request(request), shard by shard, with
@@ -108,7 +111,7 @@ class RangeTable {
   template <typename VisitRange, typename VisitRequest>
   void for_each(VisitRange visit_range, VisitRequest visit_request) const {
     for (const Shard& shard : shards_) {
-      const std::lock_guard latch(shard.latch);
+      const MutexLock latch(shard.latch);
       for (const RangeHolding* holding : shard.holdings) {
         for (const RangeMode mode : {RangeMode::kGap, RangeMode::kShared, RangeMode::kExclusive}) {
           holding->of(mode).for_each([&](const auto& lower, const auto& upper) {
@@ -140,10 +143,10 @@ class RangeTable {
   };
   // On a cache line of its own: neighbours' latches are taken by other threads.
   struct alignas(64) Shard {
-    mutable std::mutex latch;
+    mutable Mutex latch{MutexRank::kRangeShard};
     std::atomic<std::size_t> holding_count = 0;  // may be read without the latch
-    std::vector<RangeHolding*> holdings;
-    std::set<LockRequest*, InOrder> waiting;
+    std::vector<RangeHolding*> holdings BASALT_GUARDED_BY(latch);
+    std::set<LockRequest*, InOrder> waiting BASALT_GUARDED_BY(latch);
   };
 
   static constexpr std::size_t kShards = 64;
@@ -153,10 +156,10 @@ class RangeTable {
   Shard& shard_of(std::string_view key) const { return shard_of(space_of(key)); }
   // Calls visit(LockOwner&) for every owner other than `owner` that has locked ranges of the space
   // in a mode for which blocks(RangeMode), with holds(IntervalSet), until visit() returns true.
-  // Returns whether it did. With the shard's latch.
+  // Returns whether it did.
   template <typename Blocks, typename Holds, typename Visit>
   static bool visit_blockers(const Shard& shard, const LockOwner& owner, std::uint32_t space,
-                             Blocks blocks, Holds holds, Visit visit) {
+                             Blocks blocks, Holds holds, Visit visit) BASALT_REQUIRES(shard.latch) {
     for (const RangeHolding* holding : shard.holdings) {
       if (holding->owner == &owner || holding->space != space) continue;
       for (const RangeMode mode : {RangeMode::kGap, RangeMode::kShared, RangeMode::kExclusive}) {
@@ -168,15 +171,18 @@ class RangeTable {
     return false;
   }
   template <typename Visit>
-  static bool visit_blockers_of(const Shard& shard, const LockRequest& request, Visit visit) {
+  static bool visit_blockers_of(const Shard& shard, const LockRequest& request, Visit visit)
+      BASALT_REQUIRES(shard.latch) {
     return visit_blockers(
         shard, *request.owner, space_of(request.key()),
         [&](RangeMode mode) { return request.is_blocked_by(mode); },
         [&](const IntervalSet& ranges) { return ranges.contains(request.key()); }, visit);
   }
-  static bool is_blocked(const Shard& shard, const LockRequest& request);
-  RangeHolding& holding_of(LockOwner& owner, std::uint32_t space, Shard& shard);
-  static void grant_unblocked(Shard& shard);
+  static bool is_blocked(const Shard& shard, const LockRequest& request)
+      BASALT_REQUIRES(shard.latch);
+  RangeHolding& holding_of(LockOwner& owner, std::uint32_t space, Shard& shard)
+      BASALT_REQUIRES(shard.latch);
+  static void grant_unblocked(Shard& shard) BASALT_REQUIRES(shard.latch);
 
   mutable std::array<Shard, kShards> shards_;
   std::atomic<std::size_t> key_locking_ = 0;  // interval sets in use in modes other than kGap

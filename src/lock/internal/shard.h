@@ -2,9 +2,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string_view>
 
+#include "base/mutex.h"
 #include "lock/internal/lock_request.h"
 #include "lock/lock_owner.h"
 
@@ -17,7 +17,7 @@
 //             before it that asks for what conflicts with it (must_wait_for). An upgrade is before
 //             all waiting requests because it has its place in the queue already. Everything else
 //             follows: a request is granted iff there is nothing it must wait for.
-// Threads     Everything is guarded by `latch`, which the caller holds. Requests in here keep their
+// Threads     The caller holds `latch`, which guards the requests, too. Requests in here keep their
 //             owners alive: an owner's end takes the latch to take its requests out.
 // Lock order  Wait graph's mutex, then one shard's latch, then one owner's WaitSignal.
 namespace basalt::lock {
@@ -39,25 +39,26 @@ class alignas(64) Shard {
     bool is_blocked = false;      // the request would have to wait
   };
   Place find_place(const LockOwner& owner, std::uint32_t hash, std::string_view key,
-                   LockMode mode) const;
-  LockRequest* find(const LockOwner& owner, std::uint32_t hash, std::string_view key) const;
+                   LockMode mode) const BASALT_REQUIRES(latch);
+  LockRequest* find(const LockOwner& owner, std::uint32_t hash, std::string_view key) const
+      BASALT_REQUIRES(latch);
 
   // Puts a new request behind `last` of its queue, or begins a queue.
-  void insert(LockRequest& request, LockRequest* last);
+  void insert(LockRequest& request, LockRequest* last) BASALT_REQUIRES(latch);
   // A granted kShared request becomes kExclusive; nothing blocks it.
-  void upgrade(LockRequest& request);
+  void upgrade(LockRequest& request) BASALT_REQUIRES(latch);
   // A granted kShared request begins to wait for kExclusive.
-  void begin_upgrade(LockRequest& request);
+  void begin_upgrade(LockRequest& request) BASALT_REQUIRES(latch);
   // Takes a granted request out and grants what that makes possible.
-  void remove(LockRequest& request);
+  void remove(LockRequest& request) BASALT_REQUIRES(latch);
   // Ends the wait of a waiting request, ungranted: an upgrading one is granted as before, another
   // one leaves the queue. Grants what that makes possible.
-  void cancel_wait(LockRequest& request);
+  void cancel_wait(LockRequest& request) BASALT_REQUIRES(latch);
 
   // Calls visit(LockRequest& other, bool is_ahead) for all other requests in the queue of
   // `request`, in order.
   template <typename Visit>
-  void for_each_in_queue(const LockRequest& request, Visit visit) const {
+  void for_each_in_queue(const LockRequest& request, Visit visit) const BASALT_REQUIRES(latch) {
     bool is_ahead = true;
     for (LockRequest* at = first_in_queue(request.hash, request.key()); at != nullptr;
          at = next_in_queue(*at)) {
@@ -71,37 +72,40 @@ class alignas(64) Shard {
   // Calls visit(LockRequest&) for every request that the waiting `request` waits for, in the
   // queue's order.
   template <typename Visit>
-  void for_each_blocker(const LockRequest& request, Visit visit) const {
+  void for_each_blocker(const LockRequest& request, Visit visit) const BASALT_REQUIRES(latch) {
     for_each_in_queue(request, [&](LockRequest& other, bool is_ahead) {
       if (must_wait_for(request, other, is_ahead)) visit(other);
     });
   }
   // Calls visit(const LockRequest&) for every request; those of one key in the queue's order.
   template <typename Visit>
-  void for_each(Visit visit) const {
+  void for_each(Visit visit) const BASALT_REQUIRES(latch) {
     for (std::size_t i = 0; i < bucket_count_; ++i) {
       for (const LockRequest* at = buckets_[i]; at != nullptr; at = at->chain_next) visit(*at);
     }
   }
 
-  std::size_t request_count() const { return request_count_; }
-  std::size_t bucket_count() const { return bucket_count_; }
+  std::size_t request_count() const BASALT_REQUIRES(latch) { return request_count_; }
+  std::size_t bucket_count() const BASALT_REQUIRES(latch) { return bucket_count_; }
 
-  mutable std::mutex latch;
+  mutable Mutex latch{MutexRank::kLockShard};
 
  private:
-  LockRequest*& bucket_of(std::uint32_t hash) const { return buckets_[hash & (bucket_count_ - 1)]; }
-  LockRequest* first_in_queue(std::uint32_t hash, std::string_view key) const;
+  LockRequest*& bucket_of(std::uint32_t hash) const BASALT_REQUIRES(latch) {
+    return buckets_[hash & (bucket_count_ - 1)];
+  }
+  LockRequest* first_in_queue(std::uint32_t hash, std::string_view key) const
+      BASALT_REQUIRES(latch);
   static LockRequest* next_in_queue(const LockRequest& request);
-  void unlink(LockRequest& request);
-  void grant_queue(LockRequest* first);
+  void unlink(LockRequest& request) BASALT_REQUIRES(latch);
+  void grant_queue(LockRequest* first) BASALT_REQUIRES(latch);
   static void grant(LockRequest& request);
-  void tell_shared_waiters(const LockRequest& upgraded) const;
-  void resize(std::size_t bucket_count);
+  void tell_shared_waiters(const LockRequest& upgraded) const BASALT_REQUIRES(latch);
+  void resize(std::size_t bucket_count) BASALT_REQUIRES(latch);
 
-  std::unique_ptr<LockRequest*[]> buckets_;
-  std::size_t bucket_count_ = 0;  // a power of two
-  std::size_t request_count_ = 0;
+  std::unique_ptr<LockRequest*[]> buckets_ BASALT_GUARDED_BY(latch);
+  std::size_t bucket_count_ BASALT_GUARDED_BY(latch) = 0;  // a power of two
+  std::size_t request_count_ BASALT_GUARDED_BY(latch) = 0;
 };
 
 // All shards of a lock manager. Immutable but for the shards themselves.

@@ -11,7 +11,7 @@
 namespace basalt::lock {
 
 void WaitGraph::begin_wait(LockOwner& owner, LockRequest& request, bool may_detect) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   BASALT_ASSERT(owner.node_.waits_in == nullptr && request.owner == &owner);
   owner.node_.waits_in = &request;
   owner.node_.is_victim = false;
@@ -24,14 +24,14 @@ void WaitGraph::begin_wait(LockOwner& owner, LockRequest& request, bool may_dete
 }
 
 bool WaitGraph::end_wait(LockOwner& owner) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   BASALT_ASSERT(owner.node_.waits_in != nullptr || owner.node_.is_victim);
   owner.node_.waits_in = nullptr;
   return owner.node_.is_victim;
 }
 
 std::optional<DeadlockInfo> WaitGraph::last_deadlock() const {
-  const std::lock_guard guard(record_mutex_);
+  const MutexLock guard(record_mutex_);
   return last_deadlock_;
 }
 
@@ -60,9 +60,10 @@ bool WaitGraph::find_cycle(LockOwner& start) {
 // exclusive one leads further, and a search walks a long queue a few times, not once per request.
 bool WaitGraph::visit_blockers(LockOwner& at, const LockOwner& start) {
   const LockRequest& request = *at.node_.waits_in;
-  const std::lock_guard latch(table_.latch_of(request));
+  const MutexLock latch(table_.latch_of(request));
   if (!request.is_waiting()) return false;
   const auto add = [&](LockOwner& owner) {
+    mutex_.assert_held();
     if (owner.node_.visited_in == search_) return;
     owner.node_.visited_in = search_;
     owner.node_.reached_from = &at;
@@ -102,7 +103,7 @@ void WaitGraph::doom(LockOwner& victim) {
   LockRequest& request = *victim.node_.waits_in;
   victim.node_.waits_in = nullptr;
   victim.node_.is_victim = true;
-  const std::lock_guard latch(table_.latch_of(request));
+  const MutexLock latch(table_.latch_of(request));
   table_.cancel_wait(request);
   victim.signal_.decide();
 }
@@ -116,7 +117,7 @@ void WaitGraph::record(const LockOwner& victim) {
   info.victim_id = victim.id();
   info.found_at = std::chrono::system_clock::now();
   deadlock_count_.fetch_add(1, std::memory_order_relaxed);
-  const std::lock_guard guard(record_mutex_);
+  const MutexLock guard(record_mutex_);
   last_deadlock_ = std::move(info);
 }
 

@@ -1,10 +1,10 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <vector>
 
+#include "base/mutex.h"
 #include "lock/internal/lock_request.h"
 #include "lock/internal/lock_table.h"
 #include "lock/lock_owner.h"
@@ -42,22 +42,23 @@ class WaitGraph {
   std::uint64_t deadlock_count() const { return deadlock_count_.load(std::memory_order_relaxed); }
 
  private:
-  bool find_cycle(LockOwner& start);
-  bool visit_blockers(LockOwner& at, const LockOwner& start);
-  LockOwner& choose_victim() const;
-  void doom(LockOwner& victim);
-  void record(const LockOwner& victim);
+  bool find_cycle(LockOwner& start) BASALT_REQUIRES(mutex_);
+  bool visit_blockers(LockOwner& at, const LockOwner& start) BASALT_REQUIRES(mutex_);
+  LockOwner& choose_victim() const BASALT_REQUIRES(mutex_);
+  void doom(LockOwner& victim) BASALT_REQUIRES(mutex_);
+  void record(const LockOwner& victim) BASALT_REQUIRES(mutex_);
 
   LockTable& table_;
   WaitObserver* const observer_;
 
-  std::mutex mutex_;                  // guards every LockOwner::node_ and the rest of this group
-  std::uint64_t search_ = 0;          // the number of the current search
-  std::vector<LockOwner*> to_visit_;  // of the current search, in order of distance
-  std::vector<LockOwner*> cycle_;     // what find_cycle() found
+  Mutex mutex_{MutexRank::kWaitGraph};                  // guards every LockOwner::node_, too
+  std::uint64_t search_ BASALT_GUARDED_BY(mutex_) = 0;  // the number of the current search
+  std::vector<LockOwner*> to_visit_
+      BASALT_GUARDED_BY(mutex_);  // of the current search, in order of distance
+  std::vector<LockOwner*> cycle_ BASALT_GUARDED_BY(mutex_);  // what find_cycle() found
 
-  mutable std::mutex record_mutex_;  // a leaf; guards last_deadlock_
-  std::optional<DeadlockInfo> last_deadlock_;
+  mutable Mutex record_mutex_{MutexRank::kDeadlockRecord};
+  std::optional<DeadlockInfo> last_deadlock_ BASALT_GUARDED_BY(record_mutex_);
   std::atomic<std::uint64_t> deadlock_count_ = 0;
 };
 

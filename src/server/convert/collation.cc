@@ -184,7 +184,7 @@ class ServerCollation final : public codec::Collation {
 }  // namespace
 
 const codec::Collation* CollationRegistry::find(const CHARSET_INFO* charset, bool is_char) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   std::unique_ptr<codec::Collation>& collation = collations_[{charset->number, is_char}];
   if (!collation)
     collation = std::make_unique<ServerCollation>(charset, source_of(charset, is_char));

@@ -1,9 +1,9 @@
 #pragma once
 #include <map>
 #include <memory>
-#include <mutex>
 #include <utility>
 
+#include "base/mutex.h"
 #include "codec/collation.h"
 #include "stats/key_layouts.h"
 #include "server/mariadb.h"
@@ -21,8 +21,9 @@ class CollationRegistry final : public stats::CollationSource {
   const codec::Collation* find_by_id(std::uint16_t id, bool is_char) override;
 
  private:
-  std::mutex mutex_;
-  std::map<std::pair<unsigned, bool>, std::unique_ptr<codec::Collation>> collations_;
+  Mutex mutex_{MutexRank::kCollations};
+  std::map<std::pair<unsigned, bool>, std::unique_ptr<codec::Collation>> collations_
+      BASALT_GUARDED_BY(mutex_);
 };
 
 }  // namespace basalt::server
