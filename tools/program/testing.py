@@ -25,6 +25,8 @@ from program import bench
 
 _LAST_LINES = 80
 _SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed$")
+# Checks of the sources, with tests of their own, in the step `layers`.
+_RULES = ("tools/check_layers", "tools/check_locks")
 
 
 @dataclass
@@ -134,8 +136,9 @@ def _build(context: Context) -> Outcome:
 
 def _layers(_: Context) -> Outcome:
     outcome = Outcome()
-    outcome.add("tools/check_layers.py", _program(["tools/check_layers.py"]))
-    _unittest("tools/check_layers_test.py", outcome)
+    for check in _RULES:
+        outcome.add(f"{check}.py", _program([f"{check}.py"]))
+        _unittest(f"{check}_test.py", outcome)
     return outcome
 
 
@@ -146,8 +149,9 @@ def _format(_: Context) -> Outcome:
                   "tools/cxx_format.py"):
         outcome.add(check, _program([sys.executable, check]))
     for path in sorted((layout.ROOT / "tools").glob("*_test.py")):
-        if path.name != "check_layers_test.py":
-            _unittest(str(path.relative_to(layout.ROOT)), outcome)
+        name = str(path.relative_to(layout.ROOT))
+        if name.removesuffix("_test.py") not in _RULES:
+            _unittest(name, outcome)
     return outcome
 
 
@@ -299,7 +303,8 @@ def _unittest(name: str, outcome: Outcome) -> None:
 
 
 STEPS = (
-    Step("layers", "Layers: who may see whom", _layers, needs_build=False, is_quick=True),
+    Step("layers", "Layers: who may see whom, and take which mutex", _layers,
+         needs_build=False, is_quick=True),
     Step("format", "Format, links, and the tools' own tests", _format, needs_build=False,
          is_quick=True),
     Step("unit", "Unit tests", _unit, is_quick=True),
