@@ -48,7 +48,7 @@ _OLD = re.compile(r"<!-- old names: (.*?) -->", re.DOTALL)
 _CXX_TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _CLASS = re.compile(r"\b(?:class|struct|enum class|enum|using)\s+(?:alignas\([^)]*\)\s*)?"
                     r"([A-Za-z]\w+)(?=\s*(?:final\b|:[^:]|\{|=))")
-_STEP = re.compile(r'^    Step\("(\w+)"', re.MULTILINE)
+_STEP = re.compile(r'^    Step\("([\w-]+)"', re.MULTILINE)
 
 
 @dataclass

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from basaltcli import build, debian, layout, locking, machine, mtr, process, ui
+from basaltcli import build, debian, layout, locking, machine, mtr, process, thread_safety, ui
 from basaltcli.errors import BasaltError
 from basaltcli.server_release import ServerRelease
 from basaltcli.upstream import command as upstream
@@ -25,8 +25,9 @@ from program import bench
 
 _LAST_LINES = 80
 _SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed$")
-# Checks of the sources, with tests of their own, in the step `layers`.
+# Checks of the sources, with tests of their own, in the steps `layers` and `thread-safety`.
 _RULES = ("tools/check_layers", "tools/check_locks")
+_THREAD_SAFETY = "tools/thread_safety"
 
 
 @dataclass
@@ -150,8 +151,24 @@ def _format(_: Context) -> Outcome:
         outcome.add(check, _program([sys.executable, check]))
     for path in sorted((layout.ROOT / "tools").glob("*_test.py")):
         name = str(path.relative_to(layout.ROOT))
-        if name.removesuffix("_test.py") not in _RULES:
+        if name.removesuffix("_test.py") not in (*_RULES, _THREAD_SAFETY):
             _unittest(name, outcome)
+    return outcome
+
+
+def _thread_safety(context: Context) -> Outcome:
+    """What mutexes guard is touched only while they are held: clang looks at each source file."""
+    outcome = Outcome()
+    debian.ensure(thread_safety.PACKAGES)
+    _unittest(f"{_THREAD_SAFETY}_test.py", outcome)
+    directory = layout.build_dir(context.flavour)
+    units = thread_safety.units(directory / "compile_commands.json", layout.ROOT / "src")
+    with ui.progress("Reading every source file") as bar:
+        failures = dict(thread_safety.failures(units, directory / "thread-safety", bar))
+    for unit in units:
+        if unit.file in failures:
+            ui.info(failures[unit.file])
+        outcome.add(str(unit.file.relative_to(layout.ROOT)), unit.file not in failures)
     return outcome
 
 
@@ -307,6 +324,7 @@ STEPS = (
          needs_build=False, is_quick=True),
     Step("format", "Format, links, and the tools' own tests", _format, needs_build=False,
          is_quick=True),
+    Step("thread-safety", "Thread safety: what mutexes guard", _thread_safety),
     Step("unit", "Unit tests", _unit, is_quick=True),
     Step("sql", "SQL tests", _sql, is_quick=True),
     Step("clauses", "Clauses of definitions; the user guide", _scripts("tests/clauses", "*.py")),
