@@ -93,6 +93,27 @@ class Rocksdb(TemporaryFolder):
                 self.assertEqual(file and file.read(8), b"adcg" + written,
                                  f"{member.name}: make the profile anew, docs/building.md")
 
+    def test_the_profile_was_made_of_what_is_compiled(self) -> None:
+        self.assertEqual(rocksdb.profile_differences(), [],
+                         "make the profile anew, docs/building.md, or say in profile.toml under "
+                         "lacks why that is not needed")
+
+    def test_what_has_changed_since_the_profile_was_made_is_told(self) -> None:
+        text = rocksdb.PROFILE_ORIGIN.read_text()
+        first, last = rocksdb.patches()[0].name, rocksdb.patches()[-1].name
+        planted = self.folder / "profile.toml"
+        for change, expected in (
+                (("version = ", "version = \"1.0\" # "), f"RocksDB is {rocksdb.version()} now"),
+                ((f'"{first}" = "', f'"{first}" = "0'), f"{first} has changed"),
+                ((f'"{first}"', '"0000-old.patch"'), "0000-old.patch is gone"),
+                (("[lacks]", "[other]"), f"{last} is new"),
+                (("[lacks]", f'[lacks]\n"{first}" = "why"'),
+                 f"{first} is no reason to mention it under lacks")):
+            with self.subTest(expected):
+                planted.write_text(text.replace(*change))
+                with mock.patch.object(rocksdb, "PROFILE_ORIGIN", planted):
+                    self.assertIn(expected, rocksdb.profile_differences())
+
     def test_each_flavour_has_the_library_that_is_compiled_as_it_is(self) -> None:
         kinds = {flavour: rocksdb.variant(flavour) for flavour in layout.FLAVOURS}
         self.assertIs(kinds["release"], kinds["dev"])
@@ -120,7 +141,8 @@ class Rocksdb(TemporaryFolder):
             self.assertIn(f"-D{definition}", kind.flags()[-1])
 
     def test_a_profile_has_the_counts_of_all_sources_beside_their_objects(self) -> None:
-        with mock.patch.object(rocksdb, "PROFILE", self.folder / "profile.tar.xz"):
+        with (mock.patch.object(rocksdb, "PROFILE", self.folder / "profile.tar.xz"),
+              mock.patch.object(rocksdb, "PROFILE_ORIGIN", self.folder / "profile.toml")):
             with self.assertRaisesRegex(BasaltError, "counted"):
                 rocksdb.make_profile(self.folder)
             counts = self.folder / "rocksdb-build/CMakeFiles/rocksdb.dir/db/a.cc.gcda"
@@ -129,6 +151,7 @@ class Rocksdb(TemporaryFolder):
             rocksdb.make_profile(self.folder)
             with tarfile.open(rocksdb.PROFILE) as profile:
                 self.assertEqual(profile.getnames(), ["db/a.cc.gcda"])
+            self.assertEqual(rocksdb.profile_differences(), [])
 
 
 class MtrOutput(unittest.TestCase):

@@ -24,6 +24,8 @@ _PIN = layout.ROOT / "tools" / "rocksdb"
 # What GCC counted in each source file under typical loads: which branches are taken, what is hot.
 # ./basalt bench profile makes it.
 PROFILE = _PIN / "profile.tar.xz"
+# The version and the patches that it was made with, and which later patches it may lack.
+PROFILE_ORIGIN = _PIN / "profile.toml"
 # Seconds of one compiler working on all files; measured on 2 cores.
 _BUILD_SECONDS = 2 * 17 * 60
 
@@ -170,6 +172,31 @@ def make_profile(directory: Path) -> None:
     with tarfile.open(PROFILE, "w:xz") as archive:
         for counts in counted:
             archive.add(counts, counts.relative_to(objects), filter=_anonymous)
+    lines = ["# What profile.tar.xz was made with: ./basalt bench profile writes both.",
+             f'version = "{version()}"', "", "[patches]",
+             *(f'"{name}" = "{digest}"' for name, digest in _patch_digests().items()),
+             "", "# Patches of later, and why the profile need not be made anew for them.",
+             "[lacks]"]
+    PROFILE_ORIGIN.write_text("\n".join(lines) + "\n")
+
+
+def profile_differences() -> list[str]:
+    """What the profile was made with otherwise than what is compiled now, a line for each."""
+    origin = tomllib.loads(PROFILE_ORIGIN.read_text())
+    known, present = origin["patches"], _patch_digests()
+    lacks = origin.get("lacks", {})
+    found = [] if origin["version"] == version() else [f"RocksDB is {version()} now"]
+    found += [f"{name} has changed" for name in known
+              if name in present and present[name] != known[name] and name not in lacks]
+    found += [f"{name} is gone" for name in known if name not in present and name not in lacks]
+    found += [f"{name} is new" for name in present if name not in known and name not in lacks]
+    return found + [f"{name} is no reason to mention it under lacks" for name in lacks
+                    if present.get(name) == known.get(name)]
+
+
+def _patch_digests() -> dict[str, str]:
+    return {patch.name: hashlib.sha256(patch.read_bytes()).hexdigest()[:16]
+            for patch in patches()}
 
 
 def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
