@@ -1,11 +1,13 @@
 #!/usr/bin/python3
-"""Limits how long functions, classes and files may be: tools/lengths.toml.
+"""Limits how long functions, classes and files may be, and how few assertions a folder may have:
+tools/lengths.toml.
 
 Usage: tools/lengths.py [ROOT]
 
 Prints one line per finding and ends with exit code 1 if there is any. C++ is taken apart by its
 braces, Python by its parser; both are told in lines, comments and signature included. A name that
-the table exempts may be as long as told there, and not longer.
+the table exempts may be as long as told there, and not longer. Assertions are counted in what is no
+test, each line that has one.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tidy import files
@@ -27,6 +29,9 @@ _NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|R"\((?:.*?)\)"|"(?:\\.|[^"\\\n])*"|'
 _PREPROCESSOR = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE)
 _TYPE = re.compile(r"(?<!enum )\b(?:class|struct|union)\s+(?:\[\[\w+\]\]\s*)?(\w+)")
 _FUNCTION = re.compile(r"((?:[\w~]+::)*(?:operator\s*\S+?|~?\w+))\s*\(")
+_ASSERTION = re.compile(r"^.*\b(?:BASALT_(?:DEBUG_)?ASSERT\(|BASALT_UNREACHABLE\(|static_assert\(|"
+                        r"assert_held\()", re.MULTILINE)
+_TEST_SOURCE = re.compile(r"_(?:test|bench)\.cc$|(?:^|/)test_\w+\.h$")
 _TEST = re.compile(r"\bTEST(?:_F|_P)?\((\w+),\s*(\w+)\)")
 
 
@@ -111,11 +116,12 @@ class Limits:
 
     limits: dict[str, int]
     exempt: dict[str, int]  # by `file`, or `file: name`: the most lines it may have
+    assertions: dict[str, int] = field(default_factory=dict)  # a folder: at least, in 1,000 lines
 
     @staticmethod
     def read(path: Path) -> Limits:
         data = tomllib.loads(path.read_text())
-        return Limits(data["limits"], data.get("exempt", {}))
+        return Limits(data["limits"], data.get("exempt", {}), data.get("assertions", {}))
 
 
 def findings(limits: Limits, sources: dict[str, str]) -> Iterator[str]:
@@ -139,11 +145,25 @@ def findings(limits: Limits, sources: dict[str, str]) -> Iterator[str]:
             yield f"lengths.toml: {key} has {needed[key]} lines by now, let it have no more"
 
 
+def sparse(limits: Limits, sources: dict[str, str]) -> Iterator[str]:
+    """One line for each folder that has fewer assertions than it is to have."""
+    for folder, least in limits.assertions.items():
+        code = [text for name, text in sources.items()
+                if name.startswith(f"{folder}/") and Path(name).suffix in _CPP
+                and not _TEST_SOURCE.search(name)]
+        lines = sum(text.count("\n") for text in code)
+        found = sum(len(_ASSERTION.findall(text)) for text in code)
+        if 1000 * found < least * lines:
+            yield (f"{folder}: {found} assertions in {lines} lines, at least {least} in 1,000: "
+                   "assert what must hold where a mistake would first be seen")
+
+
 def main(arguments: list[str]) -> int:
     root = Path(arguments[0]).absolute() if arguments else Path(__file__).resolve().parent.parent
     sources = {str(path.relative_to(root)): path.read_text(errors="replace")
                for path in files(root) if path.suffix in {*_CPP, ".py"}}
-    found = list(findings(Limits.read(root / "tools" / "lengths.toml"), sources))
+    limits = Limits.read(root / "tools" / "lengths.toml")
+    found = [*findings(limits, sources), *sparse(limits, sources)]
     for finding in found:
         print(finding)
     return 1 if found else 0

@@ -6,7 +6,7 @@ from __future__ import annotations
 import unittest
 from pathlib import Path
 
-from lengths import Limits, Piece, findings, pieces
+from lengths import Limits, Piece, findings, pieces, sparse
 
 _LIMITS = {"function": 5, "class": 8, "file": 20}
 
@@ -76,6 +76,25 @@ class Lengths(unittest.TestCase):
                          ["lengths.toml: a.cc: f has 7 lines by now, let it have no more"])
         self.assertEqual(found({"a.cc: f": 6}, a_cc=function(4)),
                          ["lengths.toml: a.cc: f is within the limit and needs no exemption"])
+
+
+class Assertions(unittest.TestCase):
+    def sparse(self, **sources: str) -> list[str]:
+        named = {f"src/kv/{name.replace('_cc', '.cc').replace('_h', '.h')}": text
+                 for name, text in sources.items()}
+        return list(sparse(Limits({}, {}, {"src/kv": 100}), named))
+
+    def test_each_form_counts_in_code_and_none_in_tests(self) -> None:
+        for line in ("BASALT_ASSERT(a);", "  BASALT_DEBUG_ASSERT(a);", "static_assert(a);",
+                     "if (a) BASALT_UNREACHABLE();", "mutex_.assert_held();"):
+            with self.subTest(line):
+                self.assertEqual(self.sparse(a_cc=line + "\n" + "b();\n" * 9), [])
+        self.assertEqual(len(self.sparse(a_cc="b();\n" * 9, a_test_cc="BASALT_ASSERT(a);\n")), 1)
+
+    def test_a_folder_with_too_few_is_named_with_its_figures(self) -> None:
+        found = self.sparse(a_cc="BASALT_ASSERT(a);\n" + "b();\n" * 9, a_h="c();\n")
+        self.assertEqual(len(found), 1)
+        self.assertIn("src/kv: 1 assertions in 11 lines, at least 100 in 1,000", found[0])
 
 
 if __name__ == "__main__":

@@ -1,5 +1,8 @@
 #include "catalog/catalog.h"
 
+#include <algorithm>
+
+#include "base/assert.h"
 #include "base/bytes.h"
 #include "base/failpoint.h"
 
@@ -165,6 +168,7 @@ std::vector<TablePointer> Catalog::all_tables() const {
 TablePointer Catalog::find_by_index(IndexId index) const {
   const MutexLock guard(by_index_mutex_);
   const auto found = by_index_.find(index);
+  BASALT_DEBUG_ASSERT(found == by_index_.end() || found->second != nullptr);
   return found == by_index_.end() ? nullptr : found->second;
 }
 
@@ -176,13 +180,17 @@ IndexState Catalog::state_of(IndexId index) const {
 }
 
 void Catalog::remember_indexes(const TablePointer& table) {
+  BASALT_DEBUG_ASSERT(!table->indexes.empty());  // the first is the primary
   const MutexLock guard(by_index_mutex_);
   for (const IndexDefinition& index : table->indexes) by_index_[index.id] = table;
 }
 
 void Catalog::forget_indexes(const TableDefinition& table) {
   const MutexLock guard(by_index_mutex_);
-  for (const IndexDefinition& index : table.indexes) by_index_.erase(index.id);
+  for (const IndexDefinition& index : table.indexes) {
+    const std::size_t erased = by_index_.erase(index.id);
+    BASALT_DEBUG_ASSERT(erased == 1);
+  }
 }
 
 IndexId Catalog::newest_id() const {
@@ -197,6 +205,7 @@ void Catalog::put_definition(const TableDefinition& table, kv::WriteBatch& batch
 }
 
 IndexId Catalog::allocate_ids(TableDefinition& table, kv::WriteBatch& batch) {
+  BASALT_DEBUG_ASSERT(next_id_ >= kFirstId && !table.indexes.empty());
   std::uint32_t next = next_id_;
   if (table.id == 0) table.id = next++;
   for (IndexDefinition& index : table.indexes) index.id = next++;
@@ -206,6 +215,7 @@ IndexId Catalog::allocate_ids(TableDefinition& table, kv::WriteBatch& batch) {
 
 void Catalog::queue_indexes(const TableDefinition& table, kv::WriteBatch& batch) {
   for (const IndexDefinition& index : table.indexes) {
+    BASALT_DEBUG_ASSERT(index.id >= kFirstId);
     batch.put(kv::kSystemFamily, make_key(RecordType::kDroppedIndex, index.id),
               make_number(index.family));
     batch.remove(kv::kSystemFamily, make_key(RecordType::kStatistics, index.id));
@@ -213,6 +223,7 @@ void Catalog::queue_indexes(const TableDefinition& table, kv::WriteBatch& batch)
 }
 
 Result<TablePointer> Catalog::create(TableDefinition table, std::uint64_t auto_increment_start) {
+  BASALT_DEBUG_ASSERT(!table.name.empty());
   const MutexLock guard(mutex_);
   if (tables_.contains(table.name)) return exists_already(table.name);
   table.id = 0;
@@ -238,6 +249,7 @@ Status Catalog::drop(std::string_view name) {
   const auto found = tables_.find(name);
   if (found == tables_.end()) return not_found(name);
   const TableDefinition& table = *found->second;
+  BASALT_DEBUG_ASSERT(table.name == name && table.id >= kFirstId);
   kv::WriteBatch batch;
   batch.remove(kv::kSystemFamily, make_key(RecordType::kTable) + table.name);
   batch.remove(kv::kSystemFamily, make_key(RecordType::kAutoIncrement, table.id));
@@ -259,6 +271,7 @@ Status Catalog::rename(std::string_view from, std::string_view to) {
   const auto found = tables_.find(from);
   if (found == tables_.end()) return not_found(from);
   if (tables_.contains(to)) return exists_already(to);
+  BASALT_DEBUG_ASSERT(found->second->name == from && !to.empty());
   TableDefinition renamed = *found->second;
   renamed.name = to;
   kv::WriteBatch batch;
@@ -282,6 +295,7 @@ Result<TablePointer> Catalog::truncate(std::string_view name) {
   TableDefinition emptied = *old;
   kv::WriteBatch batch;
   const std::uint32_t next = allocate_ids(emptied, batch);
+  BASALT_DEBUG_ASSERT(emptied.id == old->id);
   put_definition(emptied, batch);
   batch.remove(kv::kSystemFamily, make_key(RecordType::kAutoIncrement, emptied.id));
   queue_indexes(*old, batch);
@@ -306,6 +320,7 @@ Result<TablePointer> Catalog::reserve_indexes(TableDefinition altered) {
   if (!only_adds_indexes(table, altered)) return changed_otherwise(altered.name);
   altered.id = table.id;
   altered.schema_version = table.schema_version + 1;
+  BASALT_DEBUG_ASSERT(altered.indexes.size() >= table.indexes.size());
   altered.indexes.front().id = table.indexes.front().id;
   altered.indexes.front().family = table.indexes.front().family;
   std::uint32_t next = next_id_;
@@ -330,7 +345,8 @@ Result<TablePointer> Catalog::reserve_indexes(TableDefinition altered) {
   auto pointer = std::make_shared<const TableDefinition>(std::move(altered));
   const MutexLock by_index_guard(by_index_mutex_);
   for (const DroppedIndex& index : reserved) {
-    building_.emplace(index.id, index);
+    const bool is_new = building_.emplace(index.id, index).second;
+    BASALT_DEBUG_ASSERT(is_new && !dropped_.contains(index.id));
     by_index_[index.id] = pointer;
   }
   return TablePointer(pointer);
@@ -384,6 +400,7 @@ Status Catalog::forget_dropped(IndexId id) {
   batch.remove(kv::kSystemFamily, make_key(RecordType::kDroppedIndex, id));
   // Lost in a crash, it only has an empty range reclaimed once more; DDL need not wait for a sync.
   BASALT_TRY(database_.write(batch, kv::Durability::kBuffered));
+  BASALT_DEBUG_ASSERT(find_by_index(id) == nullptr);
   dropped_.erase(id);
   return Status::ok();
 }

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/key_range.h"
 #include "base/status.h"
 #include "codec/layout.h"
 
@@ -13,6 +14,7 @@ namespace basalt::catalog {
 
 using TableId = std::uint32_t;
 using IndexId = std::uint32_t;
+static_assert(sizeof(IndexId) == kIndexIdBytes);
 
 struct ColumnDefinition {
   std::string name;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/assert.h"
 #include "rdb/rocksdb_fwd.h"
 
 namespace basalt::kv {
@@ -24,11 +25,15 @@ class BatchBuffer final : public rdb::EntrySink {
 
   // Forgets all, and takes up to so many anew.
   void begin(std::size_t most) {
+    BASALT_DEBUG_ASSERT(most > 0 && most <= kEntriesMax);
     most_ = most;
     count_ = shown_ = used_ = 0;
   }
   bool has_next() const { return shown_ < count_; }
-  const Entry& next() { return entries_[shown_++]; }
+  const Entry& next() {
+    BASALT_DEBUG_ASSERT(has_next());
+    return entries_[shown_++];
+  }
   // Null if there is no room; what is there keeps its place.
   const char* Take(const rdb::Slice& key, const rdb::Slice& value) override {
     if (count_ == most_ || key.size() + value.size() > bytes_.size() - used_) return nullptr;

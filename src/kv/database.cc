@@ -15,7 +15,6 @@
 #include <thread>
 
 #include "base/assert.h"
-#include "base/bytes.h"
 #include "base/log.h"
 #include "base/machine.h"
 #include "base/remedies.h"
@@ -44,25 +43,6 @@ namespace {
 // How often a compaction that somebody waits for looks whether it is to end.
 constexpr std::chrono::milliseconds kInterruptionInterval{100};
 constexpr std::string_view kSystemFamilyName = "__system__";
-
-// The bytes of all data blocks of some files.
-struct DataBytes {
-  std::uint64_t stored = 0;
-  std::uint64_t raw = 0;  // of keys and values
-};
-
-DataBytes data_bytes(const rdb::TablePropertiesCollection& files) {
-  DataBytes bytes;
-  for (const auto& [path, properties] : files) {
-    bytes.stored += properties->data_size;
-    bytes.raw += properties->raw_key_size + properties->raw_value_size;
-  }
-  return bytes;
-}
-
-rdb::Range range_of(const KeyRange& range) {
-  return {rdb::slice_of(range.lower), rdb::slice_of(range.upper)};
-}
 
 }  // namespace
 
@@ -113,6 +93,7 @@ PinnedValues::Slots& PinnedValues::prepare(std::span<const std::string> keys) {
 }
 
 Status PinnedValues::status() const {
+  BASALT_DEBUG_ASSERT(slots_ != nullptr);
   Status first;
   for (std::size_t i = 0; i < slots_->count; ++i) {
     const rdb::Status& status = slots_->statuses[i];
@@ -122,7 +103,9 @@ Status PinnedValues::status() const {
   return first;
 }
 
-Snapshot::Snapshot(SnapshotPool& pool) : pool_(pool), handle_(pool.take()) {}
+Snapshot::Snapshot(SnapshotPool& pool) : pool_(pool), handle_(pool.take()) {
+  BASALT_ASSERT(handle_ != nullptr);
+}
 Snapshot::~Snapshot() { pool_.give_back(handle_); }
 std::uint64_t Snapshot::sequence() const { return handle_->GetSequenceNumber(); }
 
@@ -259,6 +242,7 @@ Status Database::open_families() {
     if (continuity_->gap()) BASALT_TRY(handle_wal_gap());
   } while (continuity_->gap());
   BASALT_TRY(std::move(opened));
+  BASALT_ASSERT(families_.size() == descriptors.size());
   snapshots_ = std::make_unique<SnapshotPool>(*db_->GetBaseDB());
   begin_caching(cache);
   return Status::ok();
@@ -293,6 +277,7 @@ DatabaseOptions Database::current_options() const {
 
 Database::~Database() {
   if (db_ == nullptr) return;
+  BASALT_DEBUG_ASSERT(snapshots_ != nullptr);
   loader_.reset();
   budget_.reset();
   snapshots_.reset();
@@ -330,6 +315,7 @@ Status Database::get_many(FamilyId family, std::span<const std::string> keys, co
 }
 
 Iterator Database::new_iterator(FamilyId family, const ReadView& view, const KeyRange& range) {
+  BASALT_DEBUG_ASSERT(range.upper.empty() || range.lower <= range.upper);
   const bool is_pooled = !range.lower.empty() && !range.upper.empty();
   const IteratorKind kind{family, view.fill_cache, view.skipped_max, readahead_bytes(view)};
   if (is_pooled) {
@@ -384,6 +370,7 @@ std::unique_ptr<bulk::SstWriter> Database::new_sst_writer(FamilyId family, std::
 
 Status Database::ingest(FamilyId family, const std::vector<std::string>& paths) {
   if (paths.empty()) return Status::ok();
+  BASALT_DEBUG_ASSERT(family == kDefaultFamily);
   BASALT_TRY(health_->check_not_read_only());
   rdb::IngestExternalFileOptions options;
   options.move_files = true;
@@ -460,6 +447,7 @@ Status Database::compact(FamilyId family, const KeyRange& range,
                          const std::function<bool()>& is_interrupted) {
   BASALT_TRY(health_->check_not_read_only());
   release_idle();
+  BASALT_DEBUG_ASSERT(range.upper.empty() || range.lower <= range.upper);
   rdb::CompactRangeOptions options;
   options.bottommost_level_compaction = rdb::BottommostLevelCompaction::kForceOptimized;
   const rdb::Slice lower = rdb::slice_of(range.lower);
@@ -486,6 +474,8 @@ Status Database::compact(FamilyId family, const KeyRange& range,
 }
 
 Status Database::reclaim(FamilyId family, const KeyRange& range) {
+  // Never everything: a range has both bounds.
+  BASALT_ASSERT(!range.lower.empty() && range.lower < range.upper);
   const rdb::Range dropped = range_of(range);
   rdb::RangeOpt whole_files(dropped.start, dropped.limit);
   BASALT_TRY(rdb::from_rocksdb(
@@ -497,106 +487,6 @@ Status Database::reclaim(FamilyId family, const KeyRange& range) {
     return db_->GetBaseDB()->DeleteRange(rdb::WriteOptions(), family_handle(family), dropped.start,
                                          dropped.limit);
   });
-}
-
-RangeSize Database::estimate(FamilyId family, const KeyRange& range) {
-  RangeSize result;
-  const rdb::Range bounds = range_of(range);
-  rdb::SizeApproximationOptions options;
-  options.include_files = true;
-  options.include_memtables = false;
-  rdb::from_rocksdb(
-      db_->GetApproximateSizes(options, family_handle(family), &bounds, 1, &result.bytes))
-      .ignore("it refuses options that contradict each other, nothing else");
-  db_->GetApproximateMemTableStats(family_handle(family), bounds, &result.memtable_entries,
-                                   &result.memtable_bytes);
-  return result;
-}
-
-Result<std::vector<std::uint32_t>> Database::stored_indexes(FamilyId family) {
-  rdb::ReadOptions options;
-  options.total_order_seek = true;
-  options.fill_cache = false;
-  const std::unique_ptr<rdb::Iterator> iterator(
-      db_->GetBaseDB()->NewIterator(options, family_handle(family)));
-  std::vector<std::uint32_t> ids;
-  iterator->SeekToFirst();
-  while (iterator->Valid()) {
-    const rdb::Slice key = iterator->key();
-    if (key.size() < sizeof(std::uint32_t)) {
-      return Status(ErrorCode::kCorruption, "there is a key that is of no index");
-    }
-    const std::uint32_t id = load_be32(key.data());
-    ids.push_back(id);
-    if (id == UINT32_MAX) break;
-    std::string next;
-    append_be32(next, id + 1);
-    iterator->Seek(next);
-  }
-  BASALT_TRY(rdb::from_rocksdb(iterator->status()));
-  return ids;
-}
-
-std::uint64_t Database::estimate_memtable_entries(FamilyId family, const KeyRange& range) {
-  std::uint64_t entries = 0;
-  std::uint64_t bytes = 0;
-  db_->GetApproximateMemTableStats(family_handle(family), range_of(range), &entries, &bytes);
-  return entries;
-}
-
-double Database::expansion(FamilyId family, const KeyRange& range) {
-  rdb::TablePropertiesCollection files;
-  const rdb::Range bounds = range_of(range);
-  const rdb::Status status =
-      db_->GetBaseDB()->GetPropertiesOfTablesInRange(family_handle(family), &bounds, 1, &files);
-  if (!status.ok()) return 1;
-  const DataBytes bytes = data_bytes(files);
-  if (bytes.stored == 0) return 1;
-  return static_cast<double>(bytes.raw) / static_cast<double>(bytes.stored);
-}
-
-namespace {
-
-void add_index_properties(const rdb::TableProperties& file, const std::string& name,
-                          IndexFiles& result) {
-  const rdb::UserCollectedProperties& collected = file.user_collected_properties;
-  const auto found = collected.find(name);
-  if (found != collected.end()) {
-    std::optional<index_stats::IndexProperties> properties =
-        index_stats::parse_index_properties(found->second);
-    if (properties.has_value()) {
-      result.properties.push_back(std::move(*properties));
-    } else {
-      result.has_unknown = true;
-    }
-    return;
-  }
-  // A file that tells of other indexes has nothing of this one.
-  const auto other = collected.lower_bound(std::string(index_stats::kIndexPropertyPrefix));
-  const bool tells =
-      other != collected.end() && other->first.starts_with(index_stats::kIndexPropertyPrefix);
-  if (!tells && file.num_entries > file.num_range_deletions) result.has_unknown = true;
-}
-
-}  // namespace
-
-Result<IndexFiles> Database::index_files(FamilyId family, std::uint32_t index_id) {
-  const KeyRange range = index_key_range(index_id);
-  const rdb::Range bounds = range_of(range);
-  rdb::TablePropertiesCollection files;
-  BASALT_TRY(rdb::from_rocksdb(
-      db_->GetBaseDB()->GetPropertiesOfTablesInRange(family_handle(family), &bounds, 1, &files)));
-  const std::string name = index_stats::index_property_name(index_id);
-  IndexFiles result;
-  double bytes = 0;
-  double blocks = 0;
-  for (const auto& [path, properties] : files) {
-    add_index_properties(*properties, name, result);
-    bytes += static_cast<double>(properties->data_size);
-    blocks += static_cast<double>(properties->num_data_blocks);
-  }
-  result.block_bytes = blocks > 0 ? bytes / blocks : 0;
-  return result;
 }
 
 std::uint64_t Database::structure_version(FamilyId family) {

@@ -24,12 +24,15 @@ constexpr std::size_t kBatchEntriesMin = 4;
 Iterator::Iterator(std::unique_ptr<rdb::Iterator> iterator, std::unique_ptr<IteratorBounds> bounds,
                    Entries entries)
     : entries_(entries) {
+  BASALT_DEBUG_ASSERT(iterator != nullptr && bounds != nullptr);
   parts_.iterator = std::move(iterator);
   parts_.bounds = std::move(bounds);
 }
 
 Iterator::Iterator(IteratorParts parts, IteratorPool& pool)
-    : entries_(Entries::kStay), parts_(std::move(parts)), pool_(&pool) {}
+    : entries_(Entries::kStay), parts_(std::move(parts)), pool_(&pool) {
+  BASALT_DEBUG_ASSERT(parts_.iterator != nullptr && parts_.bounds != nullptr);
+}
 
 Iterator::~Iterator() {
   // An iterator that was moved from has no parts left.
@@ -47,30 +50,35 @@ void Iterator::set_range(const KeyRange& range) {
 }
 
 void Iterator::seek(std::string_view key) {
+  BASALT_DEBUG_ASSERT(parts_.iterator != nullptr);
   begin_run();
   parts_.iterator->Seek(rdb::slice_of(key));
   note_entry();
 }
 
 void Iterator::seek_for_previous(std::string_view key) {
+  BASALT_DEBUG_ASSERT(parts_.iterator != nullptr);
   begin_run();
   parts_.iterator->SeekForPrev(rdb::slice_of(key));
   note_entry();
 }
 
 void Iterator::seek_to_first() {
+  BASALT_DEBUG_ASSERT(parts_.iterator != nullptr);
   begin_run();
   parts_.iterator->SeekToFirst();
   note_entry();
 }
 
 void Iterator::seek_to_last() {
+  BASALT_DEBUG_ASSERT(parts_.iterator != nullptr);
   begin_run();
   parts_.iterator->SeekToLast();
   note_entry();
 }
 
 void Iterator::next() {
+  BASALT_DEBUG_ASSERT(is_valid());
   if (is_ahead_) {
     if (!parts_.ahead->has_next()) fill_batch();
   } else {
@@ -91,6 +99,7 @@ void Iterator::next() {
 }
 
 void Iterator::previous() {
+  BASALT_DEBUG_ASSERT(is_valid());
   // Where the shown entry is; nowhere if its block cannot be read any more.
   if (is_ahead_) parts_.iterator->Seek(rdb::slice_of(key_));
   begin_run();
@@ -108,6 +117,7 @@ void Iterator::begin_run() {
 // until one does not fit or there are no more.
 void Iterator::fill_batch() {
   if (!parts_.ahead) parts_.ahead = std::make_unique_for_overwrite<BatchBuffer>();
+  BASALT_DEBUG_ASSERT(entries_ == Entries::kStay);
   parts_.ahead->begin(batch_entries_);
   if (parts_.iterator->Valid()) parts_.iterator->TakeEntries(parts_.ahead.get());
   batch_entries_ = std::min(2 * batch_entries_, BatchBuffer::kEntriesMax);

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "base/assert.h"
 #include "kv/batch_buffer.h"
 #include "kv/rocksdb_reads.h"
 
@@ -43,6 +44,7 @@ std::unique_ptr<IteratorParts> IteratorPool::take(const IteratorKind& kind,
 }
 
 void IteratorPool::give_back(std::unique_ptr<IteratorParts> parts) {
+  BASALT_DEBUG_ASSERT(parts->iterator != nullptr);
   const std::uint64_t round_of_parts = parts->round;
   // An error that it met beyond what it has shown is met again by the next iterator that goes
   // there.

@@ -14,6 +14,15 @@ constexpr std::uint64_t kPageBytes = 4096;
 
 }  // namespace
 
+DataBytes data_bytes(const rdb::TablePropertiesCollection& files) {
+  DataBytes bytes;
+  for (const auto& [path, properties] : files) {
+    bytes.stored += properties->data_size;
+    bytes.raw += properties->raw_key_size + properties->raw_value_size;
+  }
+  return bytes;
+}
+
 rdb::ReadOptions make_read_options_of_many(const ReadView& view) {
   rdb::ReadOptions options = make_read_options(view, nullptr);
   options.value_size_soft_limit = kReadBytesMax;

@@ -40,6 +40,18 @@ struct PinnedValues::Slots {
   std::vector<rdb::Status> statuses;
 };
 
+// The same range; its bounds point into `range`.
+inline rdb::Range range_of(const KeyRange& range) {
+  return {rdb::slice_of(range.lower), rdb::slice_of(range.upper)};
+}
+
+// The bytes of all data blocks of some files.
+struct DataBytes {
+  std::uint64_t stored = 0;
+  std::uint64_t raw = 0;  // of keys and values
+};
+DataBytes data_bytes(const rdb::TablePropertiesCollection& files);
+
 // The options of a read of several keys, which stops at a bound of memory.
 rdb::ReadOptions make_read_options_of_many(const ReadView& view);
 

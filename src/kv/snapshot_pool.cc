@@ -3,6 +3,8 @@
 #include <rocksdb/db.h>
 #include <rocksdb/snapshot.h>
 
+#include "base/assert.h"
+
 namespace basalt::kv {
 
 // Snapshots are nothing but their sequence numbers.
@@ -19,6 +21,7 @@ const rdb::Snapshot* SnapshotPool::take() {
 }
 
 void SnapshotPool::give_back(const rdb::Snapshot* snapshot) {
+  BASALT_DEBUG_ASSERT(snapshot != nullptr);
   if (is_newest(*snapshot)) snapshot = idle_.put(snapshot);
   if (snapshot != nullptr) db_.ReleaseSnapshot(snapshot);
 }

@@ -23,6 +23,7 @@ void CommitTickets::retire(std::uint64_t ticket) {
   is_visible_[ticket - first_open_] = true;
   const std::uint64_t before = first_open_;
   for (; !is_visible_.empty() && is_visible_.front(); ++first_open_) is_visible_.pop_front();
+  BASALT_DEBUG_ASSERT(is_visible_.empty() || !is_visible_.front());
   if (waiters_ > 0 && first_open_ != before) progress_.notify_all();
 }
 
@@ -42,6 +43,7 @@ bool CommitTickets::wait_for(std::uint64_t ticket, const std::function<bool()>& 
     progress_.wait_for(mutex_, kQuestionInterval,
                        [&]() BASALT_REQUIRES(mutex_) { return first_open_ > ticket; });
   }
+  BASALT_DEBUG_ASSERT(waiters_ > 0);
   --waiters_;
   return first_open_ > ticket;
 }

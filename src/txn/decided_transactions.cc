@@ -24,7 +24,10 @@ Status DecidedTransactions::write() {
     Status status = decided.decision == Decision::kCommit
                         ? decided.transaction->commit(kv::Durability::kSynced)
                         : decided.transaction->rollback();
-    if (status.is_ok()) continue;
+    if (status.is_ok()) {
+      BASALT_DEBUG_ASSERT(decided.transaction->state() == Transaction::State::kIdle);
+      continue;
+    }
     left.push_back(std::move(decided));
     if (first_error.is_ok()) first_error = std::move(status);
   }

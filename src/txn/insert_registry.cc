@@ -28,6 +28,7 @@ bool PendingInserts::may_touch(std::string_view lower, std::string_view upper) c
 }
 
 void PendingInserts::begin_batch() {
+  BASALT_DEBUG_ASSERT(writes_ != nullptr);
   writes_->DisableIndexing();
   is_indexed_.store(false, std::memory_order_relaxed);
 }
@@ -46,6 +47,7 @@ rdb::WriteBatchWithIndex& PendingInserts::indexed_batch() {
 
 bool PendingInserts::find(const kv::Database& database, kv::FamilyId family, std::string_view lower,
                           std::string_view upper, std::string& key, std::string& value) {
+  BASALT_DEBUG_ASSERT(lower < upper);
   const MutexLock guard(batch_mutex_);
   if (writes_ == nullptr) return false;
   const std::unique_ptr<rdb::WBWIIterator> changes(
@@ -66,6 +68,7 @@ InsertRegistry::Shard& InsertRegistry::shard_of(const PendingInserts* inserts) {
 }
 
 void InsertRegistry::add(std::shared_ptr<PendingInserts> inserts) {
+  BASALT_DEBUG_ASSERT(inserts != nullptr);
   Shard& shard = shard_of(inserts.get());
   const MutexLock guard(shard.mutex);
   shard.open.push_back(std::move(inserts));

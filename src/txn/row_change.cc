@@ -47,6 +47,7 @@ void RowChange::note_row(std::string_view row_key) {
 }
 
 Status RowChange::put(kv::FamilyId family, std::string_view key, std::string_view value) {
+  BASALT_DEBUG_ASSERT(transaction_.state() == Transaction::State::kActive);
   transaction_.inserts_->batch_mutex().assert_held();
   transaction_.note_change(key);
   return rdb::from_rocksdb(
@@ -55,11 +56,13 @@ Status RowChange::put(kv::FamilyId family, std::string_view key, std::string_vie
 }
 
 Status RowChange::remove(kv::FamilyId family, std::string_view key) {
+  BASALT_DEBUG_ASSERT(transaction_.state() == Transaction::State::kActive);
   transaction_.inserts_->batch_mutex().assert_held();
   return transaction_.queue_remove(family, key);
 }
 
 Status RowChange::remove_single(kv::FamilyId family, std::string_view key) {
+  BASALT_DEBUG_ASSERT(transaction_.state() == Transaction::State::kActive);
   transaction_.inserts_->batch_mutex().assert_held();
   transaction_.note_change(key);
   return rdb::from_rocksdb(transaction_.writes_->SingleDeleteUntracked(

@@ -85,6 +85,7 @@ void Transaction::finish() {
   name_.clear();
   is_decided_by_user_ = false;
   state_ = State::kIdle;
+  BASALT_DEBUG_ASSERT(scans_.empty());
   // Last: whoever waits for it to be visible may find its locks gone, too.
   if (commit_ticket_ != 0) manager_.order().retire(commit_ticket_);
   commit_ticket_ = 0;
@@ -93,7 +94,10 @@ void Transaction::finish() {
 
 // ---- statements and savepoints
 
-rdb::WriteBatch& Transaction::batch() const { return *writes_->GetWriteBatch()->GetWriteBatch(); }
+rdb::WriteBatch& Transaction::batch() const {
+  BASALT_DEBUG_ASSERT(has_writes_ && writes_ != nullptr);
+  return *writes_->GetWriteBatch()->GetWriteBatch();
+}
 
 void Transaction::add_scan(OpenScan& scan) {
   if (scan.is_listed_) return;
@@ -104,7 +108,8 @@ void Transaction::add_scan(OpenScan& scan) {
 void Transaction::remove_scan(OpenScan& scan) {
   if (!scan.is_listed_) return;
   scan.is_listed_ = false;
-  std::erase(scans_, &scan);
+  const std::size_t erased = std::erase(scans_, &scan);
+  BASALT_DEBUG_ASSERT(erased == 1);
 }
 
 void Transaction::remove_all_scans() {
@@ -352,6 +357,7 @@ Status Transaction::lock_value(kv::FamilyId family, std::string_view key,
 void Transaction::unlock(std::string_view key) { manager_.locks().unlock(owner_, key); }
 
 void Transaction::lock_gap(std::string_view lower, std::string_view upper) {
+  BASALT_DEBUG_ASSERT(lower < upper);
   activate();
   manager_.locks().lock_gap(owner_, lower, upper);
 }
@@ -503,7 +509,7 @@ Status Transaction::check_room() const {
 
 Status Transaction::prepare(const std::string& name, kv::Durability durability,
                             bool keeps_value_locks) {
-  BASALT_ASSERT(state_ == State::kActive);
+  BASALT_ASSERT(state_ == State::kActive && !name.empty());
   end_statement();
   {
     const BatchGuard held(*this);
@@ -539,7 +545,7 @@ Status Transaction::prepare(const std::string& name, kv::Durability durability,
 }
 
 void Transaction::take_commit_ticket(std::string_view file, std::uint64_t offset) {
-  BASALT_ASSERT(state_ == State::kPrepared);
+  BASALT_ASSERT(state_ == State::kPrepared && commit_ticket_ == 0);
   commit_ticket_ = manager_.order().issue();
   binlog_position_.file.assign(file);
   binlog_position_.offset = offset;

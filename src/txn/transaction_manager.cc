@@ -100,6 +100,7 @@ void TransactionManager::detach_prepared(std::unique_ptr<Transaction> transactio
   transaction->is_user_prepared_ = false;
   const MutexLock guard(mutex_);
   std::string name = transaction->prepared_name();
+  BASALT_DEBUG_ASSERT(!prepared_.contains(name));
   held_by_sessions_.erase(name);
   prepared_.emplace(std::move(name), std::move(transaction));
   handed_over_.notify_all();
@@ -130,6 +131,7 @@ std::unique_ptr<Transaction> TransactionManager::take_prepared(const std::string
   const auto found = prepared_.find(name);
   if (found == prepared_.end()) return nullptr;
   std::unique_ptr<Transaction> transaction = std::move(found->second);
+  BASALT_DEBUG_ASSERT(transaction != nullptr && transaction->prepared_name() == name);
   prepared_.erase(found);
   return transaction;
 }

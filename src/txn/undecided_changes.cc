@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/assert.h"
+
 namespace basalt::txn {
 
 void ChangedIndexes::note(std::uint32_t index) {
@@ -31,12 +33,14 @@ void ChangedIndexes::append_to(std::vector<std::uint32_t>& indexes) const {
 
 void UndecidedChanges::enter(const ChangedIndexes& transaction) {
   const MutexLock guard(mutex_);
-  transactions_.insert(&transaction);
+  const bool is_new = transactions_.insert(&transaction).second;
+  BASALT_DEBUG_ASSERT(is_new);
 }
 
 void UndecidedChanges::leave(const ChangedIndexes& transaction) {
   const MutexLock guard(mutex_);
-  transactions_.erase(&transaction);
+  const std::size_t erased = transactions_.erase(&transaction);
+  BASALT_DEBUG_ASSERT(erased == 1);
 }
 
 bool UndecidedChanges::exist_in(std::span<const std::uint32_t> indexes, const void* user) const {

@@ -5,12 +5,15 @@
 
 #include <algorithm>
 
+#include "base/assert.h"
 #include "rdb/rocksdb_fwd.h"
 
 namespace basalt::txn {
 
 UnionIterator::UnionIterator(std::unique_ptr<rdb::Iterator> base, std::vector<Entry> own)
-    : base_(std::move(base)), own_(std::move(own)), own_position_(own_.size()) {}
+    : base_(std::move(base)), own_(std::move(own)), own_position_(own_.size()) {
+  BASALT_DEBUG_ASSERT(std::ranges::is_sorted(own_, {}, &Entry::key));
+}
 
 std::size_t UnionIterator::own_at_or_after(const rdb::Slice& key) const {
   const auto found = std::lower_bound(
