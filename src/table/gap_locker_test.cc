@@ -20,18 +20,8 @@ using basalt::test::must;
 using basalt::test::succeeds;
 using test::Keys;
 using test::Row;
+using test::row_of;
 using Ids = std::vector<int>;
-
-// Rows have the ids 10, 20, ... 90; their codes and amounts are the same numbers.
-Row row_of(int id) {
-  Row row;
-  row.id = id;
-  row.email = "e" + std::to_string(id);
-  row.city = "c" + std::to_string(id);
-  row.amount = id;
-  row.code = static_cast<std::uint32_t>(id);
-  return row;
-}
 
 Row changed_row_of(int id) {
   Row row = row_of(id);
@@ -47,6 +37,7 @@ LockingRead locking(bool may_wait = false, lock::LockMode mode = lock::LockMode:
   return settings;
 }
 
+// Rows have the ids 10, 20, ... 90; their codes and amounts are the same numbers.
 class GapLockerTest : public testing::Test {
  protected:
   GapLockerTest() {

@@ -12,17 +12,7 @@ namespace basalt::table {
 namespace {
 
 using basalt::test::must;
-using test::Row;
-
-Row row_of(int id) {
-  Row row;
-  row.id = id;
-  row.email = "e" + std::to_string(id);
-  row.city = "c" + std::to_string(id);
-  row.amount = id;
-  row.code = static_cast<std::uint32_t>(id);
-  return row;
-}
+using test::row_of;
 
 class IndexIteratorTest : public testing::Test {
  protected:

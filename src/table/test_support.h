@@ -180,6 +180,17 @@ class Record {
   std::unique_ptr<const std::string> note_;
 };
 
+// A row whose every column tells its id.
+inline Row row_of(int id) {
+  Row row;
+  row.id = id;
+  row.email = "e" + std::to_string(id);
+  row.city = "c" + std::to_string(id);
+  row.amount = id;
+  row.code = static_cast<std::uint32_t>(id);
+  return row;
+}
+
 // Strings that compare as the values do: parts of an index, then those of the primary key.
 using SortKey = std::vector<std::string>;
 
