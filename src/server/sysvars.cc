@@ -4,46 +4,130 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <string>
+#include <string_view>
 #include <system_error>
+#include <type_traits>
 
 #include "server/plugin.h"
 
 namespace basalt::server {
 namespace {
 
-// Values the server keeps for the variables below.
-char* g_datadir = nullptr;
-unsigned long long g_block_cache_size = 0;
-unsigned long g_direct_io = 0;
-unsigned long long g_write_buffer_size = 0;
-unsigned long long g_max_total_wal_size = 0;
-int g_max_background_jobs = 0;
-my_bool g_deadlock_detect = 1;
-my_bool g_rollback_on_timeout = 0;
-unsigned long g_flush_log_at_trx_commit = 1;
-char* g_create_checkpoint = nullptr;
-my_bool g_remove_mariabackup_checkpoint = 0;
-my_bool g_resume = 0;
-my_bool g_force_flush_memtable_now = 0;
-my_bool g_accept_log_damage = 0;
-unsigned long long g_reserved_disk_space = 0;
+// How a setting may be changed, in the server's flags and functions.
+struct Change {
+  int flags = 0;
+  mysql_var_check_func check = nullptr;
+  mysql_var_update_func update = nullptr;
+};
+
+using CheckFunction = std::remove_pointer_t<mysql_var_check_func>;
+using UpdateFunction = std::remove_pointer_t<mysql_var_update_func>;
+
+// Of a command, for which its check function has done everything: the variable keeps its value.
+void keep_value(THD*, st_mysql_sys_var*, void*, const void*) {}
+
+constexpr Change kAtStart{PLUGIN_VAR_READONLY, nullptr, nullptr};
+constexpr Change kDynamic{};
+// `function` stores the value of a SET, and tells the engine if that runs.
+constexpr Change applied_by(UpdateFunction* function) { return {0, nullptr, function}; }
+// `function` does what a SET asks for, and fails the SET if it cannot.
+constexpr Change command(CheckFunction* function) { return {0, function, keep_value}; }
+constexpr Change sql_command(CheckFunction* function) {
+  return {PLUGIN_VAR_NOCMDOPT, function, keep_value};
+}
+
+// What entries of settings.def name.
+UpdateFunction apply_deadlock_detect, apply_flush_log, apply_reserved_disk_space;
+CheckFunction check_create_checkpoint, check_flush, check_remove_checkpoint, check_resume;
+
+// What a number may be.
+struct Limits {
+  unsigned long long least;
+  unsigned long long most;
+  unsigned long long of_what;  // if it is a multiple
+};
+
+constexpr unsigned long long kNoLimit = ULONGLONG_MAX;
+
+constexpr Limits between(unsigned long long least, unsigned long long most,
+                         unsigned long long of_what = 0) {
+  return {least, most, of_what};
+}
+
+// What a Choice may be: the names of an enumeration's values in their order, and nullptr.
+constexpr const char* kDirectIoNames[] = {"AUTO", "OFF", "ON", nullptr};
+static_assert(static_cast<int>(kv::DirectIo::kChosen) == 0 &&
+              static_cast<int>(kv::DirectIo::kOff) == 1 &&
+              static_cast<int>(kv::DirectIo::kOn) == 2);
+
+// Which of `names` is `name`. Does not compile if none is.
+template <std::size_t count>
+consteval unsigned long place_of(std::string_view name, const char* const (&names)[count]) {
+  unsigned long place = 0;
+  while (names[place] != name) ++place;
+  return place;
+}
+
+// As an option of the server a switch alone means ON. A command is to be told so.
+constexpr int switch_flags(Change change) {
+  return change.flags | (change.check == nullptr ? PLUGIN_VAR_OPCMDARG : 0);
+}
+
+// A text that comes with SET is the server's, and is gone when that has ended.
+constexpr int path_flags(Change change) {
+  const bool is_kept = (change.flags & PLUGIN_VAR_READONLY) != 0;
+  return change.flags | (is_kept ? 0 : PLUGIN_VAR_MEMALLOC);
+}
+
+// Each entry of settings.def becomes a system variable by that macro of these which its scope and
+// kind name together. g_<name> is the value of a global one; THDVAR() reads those of sessions.
+#define BASALT_GlobalNumber(name, change, default_value, limits, text)                    \
+  unsigned long long g_##name = default_value;                                            \
+  MYSQL_SYSVAR_ULONGLONG(name, g_##name, change.flags, text, change.check, change.update, \
+                         default_value, limits.least, limits.most, limits.of_what);
+#define BASALT_GlobalInt(name, change, default_value, limits, text)                                \
+  int g_##name = default_value;                                                                    \
+  MYSQL_SYSVAR_INT(name, g_##name, change.flags, text, change.check, change.update, default_value, \
+                   limits.least, limits.most, limits.of_what);
+#define BASALT_GlobalSwitch(name, change, default_value, none, text)                         \
+  my_bool g_##name = default_value;                                                          \
+  MYSQL_SYSVAR_BOOL(name, g_##name, switch_flags(change), text, change.check, change.update, \
+                    default_value);
+#define BASALT_GlobalChoice(name, change, default_value, names, text)                              \
+  unsigned long g_##name = place_of(default_value, names);                                         \
+  TYPELIB g_##name##_names = {std::size(names) - 1, "", const_cast<const char**>(names), nullptr}; \
+  MYSQL_SYSVAR_ENUM(name, g_##name, change.flags, text, change.check, change.update,               \
+                    place_of(default_value, names), &g_##name##_names);
+#define BASALT_GlobalPath(name, change, default_value, none, text)                        \
+  char* g_##name = nullptr;                                                               \
+  MYSQL_SYSVAR_STR(name, g_##name, path_flags(change), text, change.check, change.update, \
+                   default_value);
+#define BASALT_SessionNumber(name, change, default_value, limits, text)                        \
+  MYSQL_THDVAR_ULONGLONG(name, change.flags, text, change.check, change.update, default_value, \
+                         limits.least, limits.most, limits.of_what);
+#define BASALT_SessionSwitch(name, change, default_value, none, text) \
+  MYSQL_THDVAR_BOOL(name, switch_flags(change), text, change.check, change.update, default_value);
+
+#define BASALT_SETTING(name, kind, scope, change, default_value, limits, text) \
+  BASALT_##scope##kind(name, (change), default_value, (limits), text)
+#define BASALT_CHOSEN_SETTING(name, kind, scope, change, default_value, limits, text, field, rule) \
+  BASALT_SETTING(name, kind, scope, change, default_value, limits, text)
+#include "server/settings.def"
+#undef BASALT_SETTING
+#undef BASALT_CHOSEN_SETTING
 
 constexpr unsigned long kFlushAtCommit = 1;
 // Below the engine's directory.
 constexpr const char* kBackupCheckpoint = "mariabackup-checkpoint";
 
-// The values of rocksdb_direct_io, and what they mean.
-const char* g_direct_io_names[] = {"AUTO", "OFF", "ON", nullptr};
-constexpr kv::DirectIo kDirectIo[] = {kv::DirectIo::kChosen, kv::DirectIo::kOff, kv::DirectIo::kOn};
-TYPELIB g_direct_io_values = {3, "", g_direct_io_names, nullptr};
-
-void update_flush_log(THD*, st_mysql_sys_var*, void* target, const void* value) {
-  *static_cast<unsigned long*>(target) = *static_cast<const unsigned long*>(value);
+void apply_flush_log(THD*, st_mysql_sys_var*, void* target, const void* value) {
+  *static_cast<unsigned long long*>(target) = *static_cast<const unsigned long long*>(value);
   if (g_plugin != nullptr) the_engine().worker().set_sync_wal(!commits_are_synced());
 }
 
-void update_deadlock_detect(THD*, st_mysql_sys_var*, void* target, const void* value) {
+void apply_deadlock_detect(THD*, st_mysql_sys_var*, void* target, const void* value) {
   *static_cast<my_bool*>(target) = *static_cast<const my_bool*>(value);
   if (g_plugin != nullptr) the_engine().locks().set_deadlock_detect(g_deadlock_detect);
 }
@@ -164,7 +248,7 @@ int check_flush(THD*, st_mysql_sys_var*, void* save, st_mysql_value* value) {
   return end_command("rocksdb_force_flush_memtable_now", the_engine().database().flush());
 }
 
-void update_reserved_disk_space(THD*, st_mysql_sys_var*, void* target, const void* value) {
+void apply_reserved_disk_space(THD*, st_mysql_sys_var*, void* target, const void* value) {
   *static_cast<unsigned long long*>(target) = *static_cast<const unsigned long long*>(value);
   if (g_plugin == nullptr) return;
   kv::Database& database = the_engine().database();
@@ -172,124 +256,31 @@ void update_reserved_disk_space(THD*, st_mysql_sys_var*, void* target, const voi
       g_reserved_disk_space != 0 ? g_reserved_disk_space : database.options().reserved_disk_bytes);
 }
 
-// The work is done by the check function; the variable keeps its value.
-void keep_value(THD*, st_mysql_sys_var*, void*, const void*) {}
-
 }  // namespace
 
-MYSQL_SYSVAR_STR(datadir, g_datadir, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
-                 "Directory of the engine's files, absolute or below the data directory", nullptr,
-                 nullptr, "./#rocksdb");
-MYSQL_SYSVAR_ULONGLONG(block_cache_size, g_block_cache_size,
-                       PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
-                       "Memory for cached blocks, compressed ones and others, in bytes. 0: most of "
-                       "what the server and the memtables leave of a limited memory",
-                       nullptr, nullptr, 0, 0, ULONGLONG_MAX, 1024);
-MYSQL_SYSVAR_ENUM(direct_io, g_direct_io, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
-                  "Whether files of tables are read and written past the page cache. AUTO: where "
-                  "this process's memory is limited, if the file system can",
-                  nullptr, nullptr, 0, &g_direct_io_values);
-MYSQL_SYSVAR_ULONGLONG(write_buffer_size, g_write_buffer_size,
-                       PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
-                       "Size of one memtable, in bytes. 0: chosen by the machine's memory", nullptr,
-                       nullptr, 0, 0, ULONGLONG_MAX, 1024);
-MYSQL_SYSVAR_ULONGLONG(max_total_wal_size, g_max_total_wal_size,
-                       PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
-                       "Memtables are flushed so that the write-ahead log stays below this many "
-                       "bytes. 0: four times the memory for memtables",
-                       nullptr, nullptr, 0, 0, ULONGLONG_MAX, 1024);
-MYSQL_SYSVAR_INT(max_background_jobs, g_max_background_jobs,
-                 PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
-                 "Threads for flushes and compactions. 0: chosen by the number of cores", nullptr,
-                 nullptr, 0, 0, 64, 0);
-MYSQL_SYSVAR_BOOL(deadlock_detect, g_deadlock_detect, PLUGIN_VAR_OPCMDARG,
-                  "Find deadlocks when they form. Off: they end by rocksdb_lock_wait_timeout",
-                  nullptr, update_deadlock_detect, 1);
-MYSQL_SYSVAR_ULONG(flush_log_at_trx_commit, g_flush_log_at_trx_commit, PLUGIN_VAR_RQCMDARG,
-                   "1: a commit is on disk when it returns. 0 and 2: the log is synced once a "
-                   "second, a crash of the machine loses up to that",
-                   nullptr, update_flush_log, kFlushAtCommit, 0, 2, 0);
-MYSQL_THDVAR_ULONG(lock_wait_timeout, PLUGIN_VAR_RQCMDARG,
-                   "Seconds that a statement waits for a row lock. 0: not at all", nullptr, nullptr,
-                   50, 0, 1024UL * 1024 * 1024, 0);
-MYSQL_SYSVAR_BOOL(rollback_on_timeout, g_rollback_on_timeout, PLUGIN_VAR_OPCMDARG,
-                  "A lock that is not granted in time rolls back the transaction. Off: only the "
-                  "statement",
-                  nullptr, nullptr, 0);
-MYSQL_THDVAR_BOOL(snapshot_isolation, PLUGIN_VAR_OPCMDARG,
-                  "At REPEATABLE READ and SERIALIZABLE, a read that locks a row which others "
-                  "changed after the transaction's snapshot fails with ER_CHECKREAD and rolls the "
-                  "transaction back. Off: it gives the row as it is now",
-                  nullptr, nullptr, 0);
-MYSQL_THDVAR_ULONG(max_row_locks, PLUGIN_VAR_RQCMDARG,
-                   "With more row locks than this a transaction locks ranges of rows instead, "
-                   "where no other transaction holds one",
-                   nullptr, nullptr, 1024 * 1024, 1, 1024UL * 1024 * 1024, 0);
-MYSQL_THDVAR_ULONGLONG(write_batch_max_bytes, PLUGIN_VAR_RQCMDARG,
-                       "A transaction that takes more bytes of memory than this, with its changes, "
-                       "its locks and what its commit will need, may change no further rows. 0: "
-                       "half of the memory of the machine or control group, 128 MiB to 8 GiB",
-                       nullptr, nullptr, 0, 0, ULONGLONG_MAX, 1);
-MYSQL_SYSVAR_STR(create_checkpoint, g_create_checkpoint, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_MEMALLOC,
-                 "Setting this to a directory that does not exist makes a consistent copy of the "
-                 "engine's files there, as hard links",
-                 check_create_checkpoint, keep_value, "");
-MYSQL_SYSVAR_BOOL(remove_mariabackup_checkpoint, g_remove_mariabackup_checkpoint,
-                  PLUGIN_VAR_RQCMDARG,
-                  "Setting this to ON removes the directory mariabackup-checkpoint",
-                  check_remove_checkpoint, keep_value, 0);
-MYSQL_SYSVAR_BOOL(resume, g_resume, PLUGIN_VAR_NOCMDOPT,
-                  "Setting this to ON lets the engine write again after a failure, when its cause "
-                  "is gone. Rocksdb_state and Rocksdb_state_cause tell what it was",
-                  check_resume, keep_value, 0);
-MYSQL_SYSVAR_BOOL(force_flush_memtable_now, g_force_flush_memtable_now, PLUGIN_VAR_RQCMDARG,
-                  "Setting this to ON writes all memtables to files, and returns when that is done",
-                  check_flush, keep_value, 0);
-MYSQL_SYSVAR_BOOL(accept_log_damage, g_accept_log_damage, PLUGIN_VAR_OPCMDARG | PLUGIN_VAR_READONLY,
-                  "Start although the write-ahead log is damaged before its end, without what was "
-                  "committed from there on",
-                  nullptr, nullptr, 0);
-MYSQL_SYSVAR_ULONGLONG(reserved_disk_space, g_reserved_disk_space, PLUGIN_VAR_RQCMDARG,
-                       "Rows are not changed while less than this many bytes are free on the "
-                       "device, at most a tenth of it: what is in memory must still fit. 0: the "
-                       "memory for memtables and a little more; set to 0 later: as at the start",
-                       nullptr, update_reserved_disk_space, 0, 0, ULONGLONG_MAX, 1024);
-
 st_mysql_sys_var* g_system_variables[] = {
-    MYSQL_SYSVAR(accept_log_damage),
-    MYSQL_SYSVAR(resume),
-    MYSQL_SYSVAR(force_flush_memtable_now),
-    MYSQL_SYSVAR(reserved_disk_space),
-    MYSQL_SYSVAR(datadir),
-    MYSQL_SYSVAR(block_cache_size),
-    MYSQL_SYSVAR(direct_io),
-    MYSQL_SYSVAR(write_buffer_size),
-    MYSQL_SYSVAR(max_total_wal_size),
-    MYSQL_SYSVAR(max_background_jobs),
-    MYSQL_SYSVAR(deadlock_detect),
-    MYSQL_SYSVAR(flush_log_at_trx_commit),
-    MYSQL_SYSVAR(lock_wait_timeout),
-    MYSQL_SYSVAR(rollback_on_timeout),
-    MYSQL_SYSVAR(snapshot_isolation),
-    MYSQL_SYSVAR(max_row_locks),
-    MYSQL_SYSVAR(write_batch_max_bytes),
-    MYSQL_SYSVAR(create_checkpoint),
-    MYSQL_SYSVAR(remove_mariabackup_checkpoint),
+#define BASALT_SETTING(name, ...) MYSQL_SYSVAR(name),
+#define BASALT_CHOSEN_SETTING(name, ...) MYSQL_SYSVAR(name),
+#include "server/settings.def"
+#undef BASALT_SETTING
+#undef BASALT_CHOSEN_SETTING
     nullptr,
 };
 
 engine::EngineOptions options_from_variables() {
   engine::EngineOptions options;
   options.database.directory = g_datadir;
-  options.database.block_cache_bytes = g_block_cache_size;
-  options.database.direct_io = kDirectIo[g_direct_io];
-  options.database.memtable_bytes = g_write_buffer_size;
-  options.database.max_total_wal_bytes = g_max_total_wal_size;
-  options.database.batch_bytes_max = THDVAR(nullptr, write_batch_max_bytes);
-  options.database.background_jobs = g_max_background_jobs;
-  options.database.reserved_disk_bytes = g_reserved_disk_space;
   options.database.accept_wal_damage = g_accept_log_damage;
   options.locks.deadlock_detect = g_deadlock_detect;
+#define BASALT_GlobalValue(name) g_##name
+#define BASALT_SessionValue(name) THDVAR(nullptr, name)
+#define BASALT_SETTING(...)
+#define BASALT_CHOSEN_SETTING(name, kind, scope, change, default_value, limits, text, field, rule) \
+  options.database.field =                                                                         \
+      static_cast<decltype(options.database.field)>(BASALT_##scope##Value(name));
+#include "server/settings.def"
+#undef BASALT_SETTING
+#undef BASALT_CHOSEN_SETTING
   return options;
 }
 
