@@ -27,24 +27,18 @@ void Cursor::open(txn::Transaction& transaction, std::size_t index_number,
   close();
   forget_row();
   iterator_.open(transaction, index_number, settings);
-  const auto* const locking = std::get_if<LockingRead>(&settings);
-  locks_ = locking != nullptr;
-  if (locks_) {
-    locking_.open(*locking);
-  } else {
-    nonlocking_.open(settings);
-  }
+  if (const auto* const locking = std::get_if<LockingRead>(&settings)) locking_.open(*locking);
   may_skip_row_ = may_skip_row;
   defers_rows_ = false;
   set_wanted(wanted);
 }
 
 void Cursor::set_wanted(const codec::ColumnSet& wanted) {
-  const RowAccess access = locks_          ? RowAccess::kAlways
-                           : may_skip_row_ ? RowAccess::kEntryOnly
-                                           : RowAccess::kIfNeeded;
+  const RowAccess access = iterator_.locks() ? RowAccess::kAlways
+                           : may_skip_row_   ? RowAccess::kEntryOnly
+                                             : RowAccess::kIfNeeded;
   fetcher_.plan(iterator_.index_number(), access, wanted);
-  may_defer_rows_ = !locks_ && nonlocking_.may_defer_rows();
+  may_defer_rows_ = !iterator_.locks() && nonlocking_.may_defer_rows();
 }
 
 void Cursor::set_semi_consistent(bool on) {
@@ -114,7 +108,7 @@ void Cursor::start(KeyRange range, Direction direction) {
   readahead_.restart();
   next_move_ = NextMove::kStep;
   iterator_.start(std::move(range), direction);
-  if (locks_) locking_.begin_range();
+  if (iterator_.locks()) locking_.begin_range();
 }
 
 // At an end of the iterator's range, goes on beyond it; false where moves are confined.
@@ -236,7 +230,7 @@ Status Cursor::next(std::uint8_t* record, bool& found) {
 // Whether the next row is simply the next entry, as in most scans: of the rows themselves, forward,
 // without locks.
 bool Cursor::is_plain_scan() const {
-  return iterator_.index_number() == 0 && !locks_ && iterator_.is_valid() &&
+  return iterator_.index_number() == 0 && !iterator_.locks() && iterator_.is_valid() &&
          iterator_.direction() == Direction::kForward && iterator_.hides_nothing();
 }
 
@@ -292,7 +286,7 @@ Status Cursor::qualify(Direction direction, Beyond beyond, Peeking peeking, std:
                        bool& found) {
   found = false;
   while (true) {
-    if (locks_) BASALT_TRY(locking_.lock_gap());
+    if (iterator_.locks()) BASALT_TRY(locking_.lock_gap());
     while (is_on_entry(beyond)) {
       BASALT_TRY(check_interruption());
       Qualified qualified = Qualified::kPass;
@@ -306,7 +300,7 @@ Status Cursor::qualify(Direction direction, Beyond beyond, Peeking peeking, std:
       if (qualified != Qualified::kPass) return Status::ok();
       peeking = Peeking::kAllowed;
       step(direction);
-      if (locks_) BASALT_TRY(locking_.lock_gap());
+      if (iterator_.locks()) BASALT_TRY(locking_.lock_gap());
     }
     BASALT_TRY(iterator_.status());
     if (iterator_.is_valid()) return Status::ok();
@@ -320,12 +314,12 @@ Status Cursor::qualify(Direction direction, Beyond beyond, Peeking peeking, std:
 Status Cursor::qualify_entry(Peeking peeking, std::uint8_t* record, Qualified& qualified) {
   fetcher_.forget_primary_key();
   readahead_.leave_row();
-  if (locks_) locking_.keep_row_lock();
+  if (iterator_.locks()) locking_.keep_row_lock();
   if (iterator_.is_hidden()) {
     qualified = Qualified::kPass;
     return Status::ok();
   }
-  if (locks_) return locking_.qualify(peeking, record, qualified);
+  if (iterator_.locks()) return locking_.qualify(peeking, record, qualified);
   return nonlocking_.qualify(defers_rows_ || reads_ahead(), record, qualified);
 }
 
@@ -355,7 +349,7 @@ void Cursor::add_to(RowBatch& batch, void* range) {
 }
 
 Status Cursor::next_of(RowBatch& batch, std::uint8_t* record, bool& found) {
-  BASALT_DEBUG_ASSERT(!locks_ || batch.is_empty());
+  BASALT_DEBUG_ASSERT(!iterator_.locks() || batch.is_empty());
   return fetcher_.read_next_of(batch, iterator_.transaction(), iterator_.view(), record, found);
 }
 
@@ -364,7 +358,7 @@ Status Cursor::next_of(RowBatch& batch, std::uint8_t* record, bool& found) {
 // The row with the fetcher's primary key.
 Status Cursor::read_row(std::uint8_t* record, bool& found) {
   locking_.keep_row_lock();
-  return locks_ ? locking_.read_row(record, found) : nonlocking_.read_row(record, found);
+  return iterator_.locks() ? locking_.read_row(record, found) : nonlocking_.read_row(record, found);
 }
 
 Status Cursor::find_row(std::string_view primary_key, std::uint8_t* record, bool& found) {
@@ -386,8 +380,8 @@ Status Cursor::find_unique(std::string_view key, std::uint8_t* record, bool& fou
   set_point(key);
   fetcher_.forget_primary_key();
   locking_.keep_row_lock();
-  return locks_ ? locking_.find_unique(key, record, found)
-                : nonlocking_.find_unique(key, defers_rows_, record, found);
+  return iterator_.locks() ? locking_.find_unique(key, record, found)
+                           : nonlocking_.find_unique(key, defers_rows_, record, found);
 }
 
 const std::string& Cursor::primary_key() {

@@ -154,10 +154,9 @@ class Cursor final {
   IndexIterator iterator_;
   RowFetcher fetcher_;
   EntryCondition condition_;
-  NonLockingReader nonlocking_;
+  NonLockingReader nonlocking_;  // this one or the next is at work: IndexIterator::locks()
   LockingReader locking_;
   RowReadahead readahead_;
-  bool locks_ = false;  // which of the readers is at work
   bool may_skip_row_ = false;
   bool may_defer_rows_ = false;
   bool defers_rows_ = false;

@@ -63,6 +63,9 @@ class IndexIterator final : private txn::OpenScan {
   txn::Transaction& transaction() const { return *transaction_; }
   std::size_t index_number() const { return index_number_; }
   kv::FamilyId family() const { return table_.family(index_number_); }
+  bool locks() const { return locks_; }
+  // Whether all that is read, one read after the other, is as in one snapshot.
+  bool reads_one_snapshot() const { return needs_snapshot_; }
   // What the read sees. Opens its snapshot.
   kv::ReadView view() const;
 
@@ -153,7 +156,7 @@ class IndexIterator final : private txn::OpenScan {
   std::size_t index_number_ = 0;
   bool is_consistent_ = true;
   bool locks_ = false;
-  bool needs_snapshot_ = true;
+  bool needs_snapshot_ = true;  // only a consistent read does
 
   KeyRange confines_;
   std::uint64_t expected_bytes_ = 0;  // in confines_

@@ -1,16 +1,9 @@
 #include "table/nonlocking_reader.h"
 
-#include "base/assert.h"
-
 namespace basalt::table {
 
-void NonLockingReader::open(const ReadSettings& settings) {
-  const auto* const consistent = std::get_if<ConsistentRead>(&settings);
-  reads_one_snapshot_ = consistent != nullptr && consistent->needs_snapshot;
-}
-
 bool NonLockingReader::may_defer_rows() const {
-  return reads_one_snapshot_ && iterator_.index_number() != 0 && fetcher_.visits_row() &&
+  return iterator_.reads_one_snapshot() && iterator_.index_number() != 0 && fetcher_.visits_row() &&
          !fetcher_.needs_entry();
 }
 
@@ -38,7 +31,7 @@ Status NonLockingReader::qualify(bool defers_row, std::uint8_t* record, Qualifie
   bool found = false;
   BASALT_TRY(read_row(record, found));
   if (found) return fetcher_.add_entry_columns(key, value, record);
-  if (reads_one_snapshot_) {
+  if (iterator_.reads_one_snapshot()) {
     return fetcher_.entry_without_row(iterator_.transaction(), key, iterator_.view());
   }
   qualified = Qualified::kPass;

@@ -6,7 +6,6 @@
 #include "base/status.h"
 #include "table/entry_condition.h"
 #include "table/index_iterator.h"
-#include "table/read_settings.h"
 #include "table/row_fetcher.h"
 
 namespace basalt::table {
@@ -22,7 +21,6 @@ class NonLockingReader {
                    const EntryCondition& condition)
       : table_(table), iterator_(iterator), fetcher_(fetcher), condition_(condition) {}
 
-  void open(const ReadSettings& settings);
   // Whether an entry and the row that it leads to may be read at different times.
   bool may_defer_rows() const;
 
@@ -43,7 +41,6 @@ class NonLockingReader {
   IndexIterator& iterator_;
   RowFetcher& fetcher_;
   const EntryCondition& condition_;
-  bool reads_one_snapshot_ = true;
   std::string own_row_;
 };
 
