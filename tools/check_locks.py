@@ -19,6 +19,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tidy import run_check
+
 RANKS = "src/base/mutex_ranks.def"
 PAGE = "docs/locking.md"
 _WRAPPER = "src/base/mutex.h"
@@ -137,13 +139,5 @@ def _page(ranks: list[Rank], page: str) -> Iterator[str]:
             return
 
 
-def main(arguments: list[str]) -> int:
-    root = Path(arguments[0]) if arguments else Path(__file__).resolve().parent.parent
-    found = list(violations(root))
-    for violation in found:
-        print(violation)
-    return 1 if found else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_check(sys.argv[1:], violations))

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from tidy import files
+from tidy import files, run_check
 
 PACKAGE = "clang-format-14"  # its program has the same name
 _SUFFIXES = {".cc", ".h"}
@@ -47,18 +47,18 @@ def _program(*arguments: str) -> subprocess.CompletedProcess[str]:
                           errors="replace")
 
 
+def fix_and_find(root: Path) -> Iterator[str]:
+    fix(root)
+    yield from findings(root)
+
+
 def main(arguments: list[str]) -> int:
     is_fix = "--fix" in arguments
     roots = [argument for argument in arguments if argument != "--fix"]
-    root = Path(roots[0]).absolute() if roots else Path(__file__).resolve().parent.parent
-    if is_fix:
-        fix(root)
-    found = list(findings(root))
-    for finding in found:
-        print(finding)
-    if found:
+    status = run_check(roots, fix_and_find if is_fix else findings)
+    if status:
         print("tools/cxx_format.py --fix lays them out")
-    return 1 if found else 0
+    return status
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ from typing import Any
 
 from basaltcli.upstream.command import upstream
 from program.cli import basalt
-from tidy import files
+from tidy import files, run_check
 
 _ALLOWED = "tools/doc_names.toml"
 _CODE = ("src/", "tests/", "tools/", "bench/", "cmake/", ".ci/", "basalt", "CMakeLists.txt")
@@ -399,13 +399,5 @@ def findings(root: Path, commands: Commands) -> Iterator[str]:
                 for name in sorted(allowed - checker.used))
 
 
-def main(arguments: list[str]) -> int:
-    root = Path(arguments[0]).absolute() if arguments else Path(__file__).resolve().parent.parent
-    found = list(findings(root, real_commands(root)))
-    for finding in found:
-        print(finding)
-    return 1 if found else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_check(sys.argv[1:], lambda root: findings(root, real_commands(root))))

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tidy import files
+from tidy import files, run_check
 
 _CPP = {".cc", ".h"}
 # Comments, strings and characters; what is left of them are their line breaks.
@@ -158,16 +158,14 @@ def sparse(limits: Limits, sources: dict[str, str]) -> Iterator[str]:
                    "assert what must hold where a mistake would first be seen")
 
 
-def main(arguments: list[str]) -> int:
-    root = Path(arguments[0]).absolute() if arguments else Path(__file__).resolve().parent.parent
+def check(root: Path) -> Iterator[str]:
+    """Every piece that is longer, and folder that asserts less, than the limits say."""
     sources = {str(path.relative_to(root)): path.read_text(errors="replace")
                for path in files(root) if path.suffix in {*_CPP, ".py"}}
     limits = Limits.read(root / "tools" / "lengths.toml")
-    found = [*findings(limits, sources), *sparse(limits, sources)]
-    for finding in found:
-        print(finding)
-    return 1 if found else 0
+    yield from findings(limits, sources)
+    yield from sparse(limits, sources)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_check(sys.argv[1:], check))

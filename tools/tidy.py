@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -118,13 +118,14 @@ def _anchors(text: str) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def main(arguments: list[str]) -> int:
+def run_check(arguments: list[str], check: Callable[[Path], Iterable[str]]) -> int:
+    """What a tool that takes [ROOT] prints of what `check` finds there, and its exit code."""
     root = Path(arguments[0]).absolute() if arguments else Path(__file__).resolve().parent.parent
-    found = list(findings(root))
+    found = list(check(root))
     for finding in found:
         print(finding)
     return 1 if found else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_check(sys.argv[1:], findings))

@@ -222,7 +222,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--no-replica", dest="replica", action="store_false",
                         help="the source alone")
     parser.add_argument("--sysbench-rows", type=int, default=10000, help="rows in its tables")
-    workspace.add_seed(parser, default=0)
+    workspace.add_seed(parser)
     workspace.add_arguments(parser)
     return parser.parse_args()
 

@@ -403,7 +403,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=1.5, help="of load")
     parser.add_argument("--clients", type=int, default=4)
     parser.add_argument("--scenes", default="binlog,alone,replicas")
-    workspace.add_seed(parser, default=0)
+    workspace.add_seed(parser)
     workspace.add_arguments(parser)
     return parser.parse_args()
 

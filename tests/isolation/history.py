@@ -141,7 +141,7 @@ def main() -> int:
     parser.add_argument("--engine", choices=("ROCKSDB", "InnoDB"), default="ROCKSDB")
     parser.add_argument("--binlog", action=argparse.BooleanOptionalAction, default=True,
                         help="with a synced binary log (default: %(default)s)")
-    workspace.add_seed(parser, default=0)
+    workspace.add_seed(parser)
     parser.add_argument("--check", type=Path, metavar="FILE", help="judge a history that was kept")
     workspace.add_arguments(parser)
     arguments = parser.parse_args()

@@ -193,7 +193,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=SECONDS, help="(default: %(default)s)")
     parser.add_argument("--cases", type=int, default=0, help="instead of a time")
     parser.add_argument("--failures", type=int, default=3, help="stop after so many")
-    workspace.add_seed(parser, default=0)
+    workspace.add_seed(parser)
     parser.add_argument("--engine", choices=("ROCKSDB", "InnoDB"), default="ROCKSDB")
     workspace.add_arguments(parser)
     arguments = parser.parse_args()

@@ -55,12 +55,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--keep", action="store_true", help="keep the files of a passed run too")
 
 
-def add_seed(parser: argparse.ArgumentParser, default: int = 1) -> None:
+def add_seed(parser: argparse.ArgumentParser) -> None:
     """The option of a test that draws by chance; main() prints what it came to.
 
     One seed by default, so that a change is judged by its own merits; 0 to look for more.
     """
-    parser.add_argument("--seed", type=_seed, default=str(default),
+    parser.add_argument("--seed", type=_seed, default="1",
                         help="0: a random one (default: %(default)s)")
 
 
