@@ -33,7 +33,7 @@ std::vector<std::size_t> new_indexes(const catalog::TableDefinition& table,
 
 Result<std::unique_ptr<Engine>> Engine::start(const EngineOptions& options,
                                               lock::WaitObserver* observer,
-                                              stats::CollationSource* collations) {
+                                              codec::CollationSource* collations) {
   std::unique_ptr<Engine> engine(new Engine);
   Result<std::unique_ptr<kv::Database>> database = kv::Database::open(options.database);
   if (!database.is_ok()) return database.take_status();

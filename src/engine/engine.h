@@ -37,7 +37,7 @@ class Engine {
   // `observer` and `collations` may be null and outlive the engine.
   static Result<std::unique_ptr<Engine>> start(const EngineOptions& options,
                                                lock::WaitObserver* observer,
-                                               stats::CollationSource* collations = nullptr);
+                                               codec::CollationSource* collations = nullptr);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;

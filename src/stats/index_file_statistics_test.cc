@@ -21,7 +21,7 @@ constexpr std::uint32_t kEntries = 20'000;
 constexpr std::uint32_t kGroups = 100;
 
 // Every collation is that of bytes, with another number.
-class AnyCollation final : public CollationSource {
+class AnyCollation final : public codec::CollationSource {
  public:
   const codec::Collation* find_by_id(std::uint16_t id, bool) override {
     return id == 63 ? &codec::binary_collation() : nullptr;

@@ -3,27 +3,18 @@
 #include <memory>
 
 #include "catalog/catalog.h"
-#include "codec/collation.h"
+#include "codec/collation_source.h"
 #include "index_stats/key_structure.h"
 
 // What the dictionary alone tells of the keys of an index: so that distinct values can be counted
 // where no table is open, in the background threads that write files.
 namespace basalt::stats {
 
-// The collations of the server by their numbers.
-class CollationSource {
- public:
-  virtual ~CollationSource() = default;
-  // Returns the collation for CHAR columns or for all others; null if there is none. Several
-  // threads may call it at once.
-  virtual const codec::Collation* find_by_id(std::uint16_t id, bool is_char) = 0;
-};
-
 // Threads     Safe from any thread.
 class KeyLayouts final : public index_stats::KeyStructureSource {
  public:
   // Without `collations` indexes of strings stay unknown.
-  KeyLayouts(const catalog::Catalog& catalog, CollationSource* collations)
+  KeyLayouts(const catalog::Catalog& catalog, codec::CollationSource* collations)
       : catalog_(catalog), collations_(collations) {}
 
   // Made anew at each call: callers keep it for as long as they are busy with the index.
@@ -31,7 +22,7 @@ class KeyLayouts final : public index_stats::KeyStructureSource {
 
  private:
   const catalog::Catalog& catalog_;
-  CollationSource* const collations_;
+  codec::CollationSource* const collations_;
 };
 
 }  // namespace basalt::stats

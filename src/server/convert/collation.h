@@ -5,7 +5,7 @@
 
 #include "base/mutex.h"
 #include "codec/collation.h"
-#include "stats/key_layouts.h"
+#include "codec/collation_source.h"
 #include "server/mariadb.h"
 
 namespace basalt::server {
@@ -14,7 +14,7 @@ namespace basalt::server {
 // server's comparison functions (strnncollsp(), of CHAR columns strnncollsp_nchars()).
 //
 // Threads     Safe from any thread. Collations live as long as the registry.
-class CollationRegistry final : public stats::CollationSource {
+class CollationRegistry final : public codec::CollationSource {
  public:
   // Never null. `is_char`: for CHAR columns, not for VARCHAR and TEXT.
   const codec::Collation* find(const CHARSET_INFO* charset, bool is_char);
