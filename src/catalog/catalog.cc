@@ -18,9 +18,13 @@ enum class RecordType : std::uint8_t {
   kAutoIncrement = 4,
   kStatistics = 5,
   kHiddenRowId = 6,
+  kForeignKey = 8,
 };
 
+// The version that a new dictionary has. It becomes the greater one with the first foreign key: an
+// engine that knows nothing of them would let go what they hold together.
 constexpr std::uint32_t kFormatVersion = 1;
+constexpr std::uint32_t kFormatWithForeignKeys = 2;
 // Ids below are reserved for the engine itself.
 constexpr std::uint32_t kFirstId = 256;
 
@@ -45,6 +49,12 @@ std::string make_number(std::uint64_t number) {
 
 Status corrupt(std::string_view what) {
   return Status(ErrorCode::kCorruption, "dictionary: " + std::string(what) + " does not decode");
+}
+
+void put_foreign_key(const ForeignKeyDefinition& key, kv::WriteBatch& batch) {
+  std::string value;
+  append_foreign_key(key, value);
+  batch.put(kv::kSystemFamily, make_key(RecordType::kForeignKey, key.id), value);
 }
 
 // Calls `visit(key without type byte, value)` for every record of one type.
@@ -91,18 +101,19 @@ Status Catalog::load() {
   const MutexLock guard(mutex_);
   BASALT_TRY(load_counters());
   BASALT_TRY(load_tables());
-  return load_dropped();
+  BASALT_TRY(load_dropped());
+  return load_foreign_keys();
 }
 
 Status Catalog::load_counters() {
   const std::string format_key = make_key(RecordType::kFormat);
   Result<std::uint64_t> format = get_number(database_, format_key, 0);
   if (!format.is_ok()) return format.take_status();
-  if (format.value() > kFormatVersion) {
+  if (format.value() > kFormatWithForeignKeys) {
     return Status(ErrorCode::kUnsupported,
                   "the data directory has dictionary format " + std::to_string(format.value()) +
                       ", this version of the engine knows only up to " +
-                      std::to_string(kFormatVersion) + "; use the newer engine");
+                      std::to_string(kFormatWithForeignKeys) + "; use the newer engine");
   }
   if (format.value() == 0) {
     kv::WriteBatch batch;
@@ -147,6 +158,19 @@ Status Catalog::load_dropped() {
                 const DroppedIndex index{load_be32(key.data()), static_cast<kv::FamilyId>(family)};
                 mutex_.assert_held();
                 dropped_.emplace(index.id, index);
+                return Status::ok();
+              });
+}
+
+Status Catalog::load_foreign_keys() {
+  return scan(database_, RecordType::kForeignKey,
+              [this](std::string_view key, std::string_view value) {
+                if (key.size() != sizeof(ForeignKeyId)) return corrupt("a foreign key's id");
+                Result<ForeignKeyDefinition> foreign_key = parse_foreign_key(value);
+                if (!foreign_key.is_ok()) return corrupt("a foreign key");
+                foreign_key.value().id = load_be32(key.data());
+                mutex_.assert_held();
+                foreign_keys_.add(std::move(foreign_key.value()));
                 return Status::ok();
               });
 }
@@ -222,13 +246,14 @@ void Catalog::queue_indexes(const TableDefinition& table, kv::WriteBatch& batch)
   }
 }
 
-Result<TablePointer> Catalog::create(TableDefinition table, std::uint64_t auto_increment_start) {
+Result<TablePointer> Catalog::create(TableDefinition table, std::uint64_t auto_increment_start,
+                                     std::vector<ForeignKeyDefinition> foreign_keys) {
   BASALT_DEBUG_ASSERT(!table.name.empty());
   const MutexLock guard(mutex_);
   if (tables_.contains(table.name)) return exists_already(table.name);
   table.id = 0;
   kv::WriteBatch batch;
-  const std::uint32_t next = allocate_ids(table, batch);
+  const std::uint32_t next = put_foreign_keys(foreign_keys, allocate_ids(table, batch), batch);
   put_definition(table, batch);
   if (auto_increment_start > 1) {
     batch.put(kv::kSystemFamily, make_key(RecordType::kAutoIncrement, table.id),
@@ -238,6 +263,8 @@ Result<TablePointer> Catalog::create(TableDefinition table, std::uint64_t auto_i
   BASALT_TRY(database_.write(batch, kv::Durability::kSynced));
   BASALT_FAILPOINT("catalog.create.after_write");
   next_id_ = next;
+  begin_generation();
+  for (ForeignKeyDefinition& key : foreign_keys) foreign_keys_.add(std::move(key));
   auto pointer = std::make_shared<const TableDefinition>(std::move(table));
   tables_[pointer->name] = pointer;
   remember_indexes(pointer);
@@ -255,9 +282,15 @@ Status Catalog::drop(std::string_view name) {
   batch.remove(kv::kSystemFamily, make_key(RecordType::kAutoIncrement, table.id));
   batch.remove(kv::kSystemFamily, make_key(RecordType::kHiddenRowId, table.id));
   queue_indexes(table, batch);
+  const std::vector<ForeignKeyPointer> own_keys = foreign_keys_.of_child(name);
+  for (const ForeignKeyPointer& key : own_keys) {
+    batch.remove(kv::kSystemFamily, make_key(RecordType::kForeignKey, key->id));
+  }
   BASALT_FAILPOINT("catalog.drop.before_write");
   BASALT_TRY(database_.write(batch, kv::Durability::kSynced));
   BASALT_FAILPOINT("catalog.drop.after_write");
+  begin_generation();
+  for (const ForeignKeyPointer& key : own_keys) foreign_keys_.remove(key->id);
   for (const IndexDefinition& index : table.indexes) {
     dropped_.emplace(index.id, DroppedIndex{index.id, index.family});
   }
@@ -266,7 +299,7 @@ Status Catalog::drop(std::string_view name) {
   return Status::ok();
 }
 
-Status Catalog::rename(std::string_view from, std::string_view to) {
+Status Catalog::rename(std::string_view from, std::string_view to, References references) {
   const MutexLock guard(mutex_);
   const auto found = tables_.find(from);
   if (found == tables_.end()) return not_found(from);
@@ -277,9 +310,16 @@ Status Catalog::rename(std::string_view from, std::string_view to) {
   kv::WriteBatch batch;
   batch.remove(kv::kSystemFamily, make_key(RecordType::kTable) + std::string(from));
   put_definition(renamed, batch);
+  std::vector<ForeignKeyDefinition> keys = renamed_foreign_keys(from, to, references);
+  for (const ForeignKeyDefinition& key : keys) put_foreign_key(key, batch);
   BASALT_FAILPOINT("catalog.rename.before_write");
   BASALT_TRY(database_.write(batch, kv::Durability::kSynced));
   BASALT_FAILPOINT("catalog.rename.after_write");
+  begin_generation();
+  for (ForeignKeyDefinition& key : keys) {
+    foreign_keys_.remove(key.id);
+    foreign_keys_.add(std::move(key));
+  }
   tables_.erase(found);
   auto pointer = std::make_shared<const TableDefinition>(std::move(renamed));
   remember_indexes(pointer);
@@ -303,6 +343,7 @@ Result<TablePointer> Catalog::truncate(std::string_view name) {
   BASALT_TRY(database_.write(batch, kv::Durability::kSynced));
   BASALT_FAILPOINT("catalog.truncate.after_write");
   next_id_ = next;
+  begin_generation();
   for (const IndexDefinition& index : old->indexes) {
     dropped_.emplace(index.id, DroppedIndex{index.id, index.family});
   }
@@ -310,6 +351,73 @@ Result<TablePointer> Catalog::truncate(std::string_view name) {
   forget_indexes(*old);
   remember_indexes(found->second);
   return TablePointer(found->second);
+}
+
+std::uint32_t Catalog::put_foreign_keys(std::vector<ForeignKeyDefinition>& keys, std::uint32_t next,
+                                        kv::WriteBatch& batch) {
+  if (keys.empty()) return next;
+  batch.put(kv::kSystemFamily, make_key(RecordType::kFormat), make_number(kFormatWithForeignKeys));
+  for (ForeignKeyDefinition& key : keys) {
+    BASALT_DEBUG_ASSERT(!key.name.empty() && !key.parent.empty());
+    key.id = next++;
+    put_foreign_key(key, batch);
+  }
+  batch.put(kv::kSystemFamily, make_key(RecordType::kNextId), make_number(next));
+  return next;
+}
+
+std::vector<ForeignKeyDefinition> Catalog::renamed_foreign_keys(std::string_view from,
+                                                                std::string_view to,
+                                                                References references) const {
+  std::map<ForeignKeyId, ForeignKeyDefinition> changed;
+  for (const ForeignKeyPointer& key : foreign_keys_.of_child(from)) {
+    ForeignKeyDefinition renamed = *key;
+    renamed.child = to;
+    if (references == References::kFollow) renamed.name = renamed_constraint(key->name, from, to);
+    changed.emplace(key->id, std::move(renamed));
+  }
+  if (references == References::kFollow) {
+    for (const ForeignKeyPointer& key : foreign_keys_.of_parent(from)) {
+      changed.emplace(key->id, *key).first->second.parent = to;
+    }
+  }
+  std::vector<ForeignKeyDefinition> keys;
+  for (auto& [id, key] : changed) keys.push_back(std::move(key));
+  return keys;
+}
+
+std::vector<ForeignKeyPointer> Catalog::foreign_keys_of(std::string_view name) const {
+  const MutexLock guard(mutex_);
+  return foreign_keys_.of_child(name);
+}
+
+std::vector<ForeignKeyPointer> Catalog::references_to(std::string_view name) const {
+  const MutexLock guard(mutex_);
+  return foreign_keys_.of_parent(name);
+}
+
+ForeignKeyPointer Catalog::find_foreign_key(std::string_view name, std::string_view except) const {
+  const MutexLock guard(mutex_);
+  return foreign_keys_.find_named(name, except);
+}
+
+Status Catalog::change_foreign_keys(std::string_view name, const std::vector<ForeignKeyId>& dropped,
+                                    std::vector<ForeignKeyDefinition> added) {
+  const MutexLock guard(mutex_);
+  if (!tables_.contains(name)) return not_found(name);
+  kv::WriteBatch batch;
+  for (const ForeignKeyId id : dropped) {
+    batch.remove(kv::kSystemFamily, make_key(RecordType::kForeignKey, id));
+  }
+  const std::uint32_t next = put_foreign_keys(added, next_id_, batch);
+  BASALT_FAILPOINT("catalog.change_foreign_keys.before_write");
+  BASALT_TRY(database_.write(batch, kv::Durability::kSynced));
+  BASALT_FAILPOINT("catalog.change_foreign_keys.after_write");
+  next_id_ = next;
+  begin_generation();
+  for (const ForeignKeyId id : dropped) foreign_keys_.remove(id);
+  for (ForeignKeyDefinition& key : added) foreign_keys_.add(std::move(key));
+  return Status::ok();
 }
 
 Result<TablePointer> Catalog::reserve_indexes(TableDefinition altered) {
@@ -369,6 +477,7 @@ Status Catalog::publish_indexes(const TablePointer& altered) {
   BASALT_FAILPOINT("catalog.publish_indexes.before_write");
   BASALT_TRY(database_.write(batch, kv::Durability::kSynced));
   BASALT_FAILPOINT("catalog.publish_indexes.after_write");
+  begin_generation();
   for (const IndexDefinition& index : altered->indexes) building_.erase(index.id);
   found->second = altered;
   remember_indexes(altered);

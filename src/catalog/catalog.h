@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -11,12 +12,13 @@
 #include "base/mutex.h"
 #include "base/status.h"
 #include "catalog/definitions.h"
+#include "catalog/foreign_key_registry.h"
 #include "kv/database.h"
 
 // The dictionary: which tables and indexes exist.
 //
-// Purpose     Definitions by name, allocation of ids, and the small persistent facts that belong
-//             to a table: the marks of its counters and its index statistics.
+// Purpose     Definitions and foreign keys by name, allocation of ids, and the small persistent
+//             facts that belong to a table: the marks of its counters and its index statistics.
 // Durability  Every change of a definition is one synced batch: after the call returns it
 //             survives a crash, and a crash inside it leaves all or nothing. Marks and statistics
 //             are buffered writes; the WAL keeps their order relative to row writes.
@@ -76,14 +78,39 @@ class Catalog {
 
   // Stores a new table; allocates its table id and index ids. Its AUTO_INCREMENT values begin
   // with `auto_increment_start`, if that is above 1. kTableExists if the name is taken.
-  Result<TablePointer> create(TableDefinition table, std::uint64_t auto_increment_start = 1);
-  // Forgets the table and queues its indexes for reclaiming. kTableNotFound.
+  // `foreign_keys`: of which it is the child; their ids are allocated, too.
+  Result<TablePointer> create(TableDefinition table, std::uint64_t auto_increment_start = 1,
+                              std::vector<ForeignKeyDefinition> foreign_keys = {});
+  // Forgets the table and its foreign keys, and queues its indexes for reclaiming. Foreign keys of
+  // other tables go on referencing the name. kTableNotFound.
   Status drop(std::string_view name);
+  // What references a table that is renamed. Its own foreign keys are its own in any case.
+  enum class References : std::uint8_t {
+    kFollow,  // the table: it has a new name
+    kStay,    // the name: the table gives it to another one, or takes it over from one
+  };
   // kTableNotFound, kTableExists.
-  Status rename(std::string_view from, std::string_view to);
+  Status rename(std::string_view from, std::string_view to,
+                References references = References::kFollow);
   // Gives the table new, empty indexes and queues the old ones for reclaiming; its auto-increment
   // mark starts again. kTableNotFound.
   Result<TablePointer> truncate(std::string_view name);
+
+  // ---- foreign keys
+
+  // Those of which the table `name` is the child, or the parent, in the order in which they were
+  // made.
+  std::vector<ForeignKeyPointer> foreign_keys_of(std::string_view name) const;
+  std::vector<ForeignKeyPointer> references_to(std::string_view name) const;
+  // The foreign key called `name` ("database/constraint"), in any case of its letters; null if
+  // there is none. Those of the table `except` do not count.
+  ForeignKeyPointer find_foreign_key(std::string_view name, std::string_view except) const;
+  // Takes from the table `name` the foreign keys `dropped`, and gives it `added`. kTableNotFound.
+  Status change_foreign_keys(std::string_view name, const std::vector<ForeignKeyId>& dropped,
+                             std::vector<ForeignKeyDefinition> added);
+  // Grows with every change of a definition or a foreign key, and before the change is seen: what
+  // was looked up at the same number is as it was.
+  std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
 
   // ---- indexes that are built while the table is there without them
 
@@ -117,8 +144,17 @@ class Catalog {
   void forget_indexes(const TableDefinition& table) BASALT_EXCLUDES(by_index_mutex_);
   void queue_indexes(const TableDefinition& table, kv::WriteBatch& batch);
   IndexId allocate_ids(TableDefinition& table, kv::WriteBatch& batch) BASALT_REQUIRES(mutex_);
+  // Gives ids from `next` on to `keys` and puts them; returns the next id.
+  std::uint32_t put_foreign_keys(std::vector<ForeignKeyDefinition>& keys, std::uint32_t next,
+                                 kv::WriteBatch& batch) BASALT_REQUIRES(mutex_);
+  // What becomes of the foreign keys when a table is renamed, by their ids.
+  std::vector<ForeignKeyDefinition> renamed_foreign_keys(std::string_view from, std::string_view to,
+                                                         References references) const
+      BASALT_REQUIRES(mutex_);
   Status load_tables() BASALT_REQUIRES(mutex_);
   Status load_dropped() BASALT_REQUIRES(mutex_);
+  Status load_foreign_keys() BASALT_REQUIRES(mutex_);
+  void begin_generation() { generation_.fetch_add(1, std::memory_order_acq_rel); }
   Status load_counters() BASALT_REQUIRES(mutex_);
 
   kv::Database& database_;
@@ -129,7 +165,9 @@ class Catalog {
   std::map<IndexId, DroppedIndex> dropped_ BASALT_GUARDED_BY(mutex_);
   // Stored as dropped ones, too.
   std::map<IndexId, DroppedIndex> building_ BASALT_GUARDED_BY(mutex_);
+  ForeignKeyRegistry foreign_keys_ BASALT_GUARDED_BY(mutex_);
   std::uint32_t next_id_ BASALT_GUARDED_BY(mutex_) = 0;
+  std::atomic<std::uint64_t> generation_{0};
   mutable Mutex by_index_mutex_{MutexRank::kCatalogByIndex};  // never held during a write
   std::unordered_map<IndexId, TablePointer> by_index_ BASALT_GUARDED_BY(by_index_mutex_);
 };

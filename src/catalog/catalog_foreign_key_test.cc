@@ -1,0 +1,184 @@
+#include <set>
+#include <string>
+
+#include "base/test_support.h"
+#include "catalog/catalog.h"
+#include "kv/test_directory.h"
+
+// Goal: foreign keys change together with the tables they belong to, in memory and after a crash.
+// Method: after each step the catalog is loaded anew from a crash image of the database.
+namespace basalt::catalog {
+namespace {
+
+using basalt::test::fails_with;
+using basalt::test::must;
+using basalt::test::succeeds;
+
+TableDefinition make_table(std::string name) {
+  TableDefinition table;
+  table.name = std::move(name);
+  table.columns = {{"id", codec::ColumnKind::kSignedInteger, 4, 0, false, true}};
+  table.indexes = {{"PRIMARY", 0, 0, true, {{0, 0, false, 4}}}};
+  return table;
+}
+
+ForeignKeyDefinition make_key(std::string name, std::string child, std::string parent) {
+  ForeignKeyDefinition key;
+  key.name = std::move(name);
+  key.child = std::move(child);
+  key.parent = std::move(parent);
+  key.columns = {{"id", "id"}};
+  key.on_delete = ReferentialAction::kCascade;
+  return key;
+}
+
+using Names = std::set<std::string>;
+
+class CatalogForeignKeyTest : public testing::Test {
+ protected:
+  CatalogForeignKeyTest() {
+    must(catalog_->load());
+    must(catalog_->create(make_table("shop/people")));
+    must(catalog_->create(make_table("shop/orders"), 1,
+                          {make_key("shop/orders_ibfk_1", "shop/orders", "shop/people"),
+                           make_key("shop/after", "shop/orders", "shop/orders")}));
+  }
+
+  void crash() {
+    const std::string image = directory_ / ("image" + std::to_string(++images_));
+    kv::test::copy_crash_image(path_, image);
+    catalog_.reset();
+    database_.reset();
+    path_ = image;
+    database_ = kv::test::open_database(path_);
+    catalog_ = std::make_unique<Catalog>(*database_);
+    must(catalog_->load());
+  }
+  // "name: child > parent" of each foreign key of a table, as child or as parent.
+  Names keys(std::string_view table) const {
+    Names names;
+    for (const auto& keys : {catalog_->foreign_keys_of(table), catalog_->references_to(table)}) {
+      for (const ForeignKeyPointer& key : keys) {
+        names.insert(key->name + ": " + key->child + " > " + key->parent);
+      }
+    }
+    return names;
+  }
+
+  kv::test::TestDirectory directory_;
+  std::string path_ = directory_ / "db";
+  int images_ = 0;
+  std::unique_ptr<kv::Database> database_ = kv::test::open_database(path_);
+  std::unique_ptr<Catalog> catalog_ = std::make_unique<Catalog>(*database_);
+};
+
+TEST_F(CatalogForeignKeyTest, ForeignKeysAreThereWithTheirTableAfterACrash) {
+  const std::vector<ForeignKeyPointer> before = catalog_->foreign_keys_of("shop/orders");
+  crash();
+  const std::vector<ForeignKeyPointer> after = catalog_->foreign_keys_of("shop/orders");
+  ASSERT_EQ(after.size(), 2U);
+  EXPECT_TRUE(*before[0] == *after[0] && *before[1] == *after[1]);
+  EXPECT_EQ(keys("shop/people"), Names{"shop/orders_ibfk_1: shop/orders > shop/people"});
+}
+
+TEST_F(CatalogForeignKeyTest, IdsOfForeignKeysNeverComeTwice) {
+  const ForeignKeyId last = catalog_->foreign_keys_of("shop/orders").back()->id;
+  EXPECT_EQ(catalog_->newest_id(), last);
+  must(catalog_->drop("shop/orders"));
+  crash();
+  const TablePointer later = must(catalog_->create(make_table("shop/later")));
+  EXPECT_GT(later->id, last);
+}
+
+TEST_F(CatalogForeignKeyTest, ADroppedChildTakesItsForeignKeysAlong) {
+  must(catalog_->drop("shop/orders"));
+  EXPECT_EQ(keys("shop/people"), Names());
+  crash();
+  EXPECT_EQ(keys("shop/people"), Names());
+}
+
+TEST_F(CatalogForeignKeyTest, ForeignKeysGoOnReferencingTheNameOfADroppedParent) {
+  must(catalog_->drop("shop/people"));
+  crash();
+  EXPECT_EQ(keys("shop/people"), Names{"shop/orders_ibfk_1: shop/orders > shop/people"});
+}
+
+TEST_F(CatalogForeignKeyTest, ARenamedTableIsFollowedByWhatReferencesIt) {
+  must(catalog_->rename("shop/orders", "old/bought"));
+  must(catalog_->rename("shop/people", "crm/people"));
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(keys("old/bought"), (Names{"old/after: old/bought > old/bought",
+                                         "old/bought_ibfk_1: old/bought > crm/people"}));
+    EXPECT_EQ(keys("shop/orders"), Names());
+    crash();
+  }
+}
+
+// The steps of an ALTER TABLE that copies.
+TEST_F(CatalogForeignKeyTest, ATableThatTakesOverANameTakesOverWhatReferencesIt) {
+  must(catalog_->create(make_table("shop/#sql-new"), 1,
+                        {make_key("shop/after", "shop/#sql-new", "shop/orders")}));
+  must(catalog_->rename("shop/orders", "shop/#sql-old", Catalog::References::kStay));
+  must(catalog_->rename("shop/#sql-new", "shop/orders", Catalog::References::kStay));
+  must(catalog_->drop("shop/#sql-old"));
+  crash();
+  EXPECT_EQ(keys("shop/orders"), Names{"shop/after: shop/orders > shop/orders"});
+  EXPECT_EQ(keys("shop/people"), Names());
+}
+
+TEST_F(CatalogForeignKeyTest, ForeignKeysOfATableChangeTogether) {
+  const ForeignKeyId first = catalog_->foreign_keys_of("shop/orders").front()->id;
+  must(catalog_->change_foreign_keys("shop/orders", {first},
+                                     {make_key("shop/more", "shop/orders", "shop/missing")}));
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(keys("shop/orders"), (Names{"shop/after: shop/orders > shop/orders",
+                                          "shop/more: shop/orders > shop/missing"}));
+    crash();
+  }
+  EXPECT_TRUE(
+      fails_with(ErrorCode::kTableNotFound, catalog_->change_foreign_keys("shop/missing", {}, {})));
+}
+
+TEST_F(CatalogForeignKeyTest, ANameIsFoundInAnyCaseOfItsLetters) {
+  ASSERT_NE(catalog_->find_foreign_key("shop/AFTER", ""), nullptr);
+  EXPECT_EQ(catalog_->find_foreign_key("shop/AFTER", "shop/orders"), nullptr);
+  EXPECT_EQ(catalog_->find_foreign_key("shop/aft", ""), nullptr);
+}
+
+TEST_F(CatalogForeignKeyTest, EveryChangeOfADefinitionBeginsAGeneration) {
+  std::uint64_t last = catalog_->generation();
+  const auto expect_growth = [&](const char* what) {
+    EXPECT_GT(catalog_->generation(), last) << what;
+    last = catalog_->generation();
+  };
+  must(catalog_->create(make_table("shop/a")));
+  expect_growth("create");
+  must(catalog_->rename("shop/a", "shop/b"));
+  expect_growth("rename");
+  must(catalog_->truncate("shop/b"));
+  expect_growth("truncate");
+  must(catalog_->change_foreign_keys("shop/b", {}, {}));
+  expect_growth("change of foreign keys");
+  must(catalog_->drop("shop/b"));
+  expect_growth("drop");
+}
+
+// Only with foreign keys is a dictionary of a version that older engines refuse.
+TEST_F(CatalogForeignKeyTest, OlderEnginesRefuseADictionaryWithForeignKeysAlone) {
+  const auto format = [](kv::Database& database) {
+    kv::PinnedValue value;
+    bool found = false;
+    must(database.get(kv::kSystemFamily, std::string(1, '\0'), {}, value, found));
+    return std::string(value.view());
+  };
+  EXPECT_EQ(format(*database_), "\x02");
+  const std::string path = directory_ / "without";
+  const auto database = kv::test::open_database(path);
+  Catalog without(*database);
+  must(without.load());
+  must(without.create(make_table("shop/people")));
+  EXPECT_EQ(format(*database), "\x01");
+}
+
+}  // namespace
+}  // namespace basalt::catalog

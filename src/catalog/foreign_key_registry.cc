@@ -1,0 +1,55 @@
+#include "catalog/foreign_key_registry.h"
+
+#include <strings.h>
+
+#include <utility>
+
+#include "base/assert.h"
+
+namespace basalt::catalog {
+namespace {
+
+bool equal_letters(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && strncasecmp(a.data(), b.data(), a.size()) == 0;
+}
+
+}  // namespace
+
+void ForeignKeyRegistry::add(ForeignKeyDefinition key) {
+  const ForeignKeyId id = key.id;
+  BASALT_DEBUG_ASSERT(id != 0 && !key.columns.empty());
+  const bool is_new =
+      keys_.emplace(id, std::make_shared<const ForeignKeyDefinition>(std::move(key))).second;
+  BASALT_ASSERT(is_new);
+}
+
+void ForeignKeyRegistry::remove(ForeignKeyId id) {
+  const std::size_t erased = keys_.erase(id);
+  BASALT_ASSERT(erased == 1);
+}
+
+std::vector<ForeignKeyPointer> ForeignKeyRegistry::of_child(std::string_view table) const {
+  std::vector<ForeignKeyPointer> found;
+  for (const auto& [id, key] : keys_) {
+    if (key->child == table) found.push_back(key);
+  }
+  return found;
+}
+
+std::vector<ForeignKeyPointer> ForeignKeyRegistry::of_parent(std::string_view table) const {
+  std::vector<ForeignKeyPointer> found;
+  for (const auto& [id, key] : keys_) {
+    if (key->parent == table) found.push_back(key);
+  }
+  return found;
+}
+
+ForeignKeyPointer ForeignKeyRegistry::find_named(std::string_view name,
+                                                 std::string_view except) const {
+  for (const auto& [id, key] : keys_) {
+    if (equal_letters(key->name, name) && key->child != except) return key;
+  }
+  return nullptr;
+}
+
+}  // namespace basalt::catalog
