@@ -1,5 +1,6 @@
 #include "table/row_writer.h"
 
+#include "table/reference_enforcer.h"
 #include "txn/row_change.h"
 
 namespace basalt::table {
@@ -75,6 +76,22 @@ Status RowWriter::change_row(txn::Transaction& transaction, Change&& change) {
   });
 }
 
+Status RowWriter::check_parents(txn::Transaction& transaction, const std::uint8_t* old_record,
+                                const std::uint8_t* record) {
+  if (references_ == nullptr) return Status::ok();
+  return references_->check_parents(transaction, old_record, record, policy_);
+}
+
+template <typename Write, typename Follow>
+Status RowWriter::write_and_follow(txn::Transaction& transaction, Write&& write, Follow&& follow) {
+  const std::size_t savepoint = transaction.set_savepoint();
+  Status status = write();
+  if (status.is_ok()) status = follow();
+  if (!status.is_ok()) BASALT_TRY(transaction.rollback_to_savepoint(savepoint));
+  BASALT_TRY(transaction.release_savepoint(savepoint));
+  return status;
+}
+
 Status RowWriter::insert(txn::Transaction& transaction, const std::uint8_t* record) {
   std::uint64_t row_id = 0;
   if (table_.has_hidden_key()) {
@@ -88,6 +105,7 @@ Status RowWriter::insert(txn::Transaction& transaction, const std::uint8_t* reco
     table_.secondary(i).make_entry(record, new_key_, entry.key, entry.value);
     BASALT_TRY(check_unique(transaction, i, record, entry));
   }
+  BASALT_TRY(check_parents(transaction, nullptr, record));
 
   new_keys_.clear();
   new_values_.clear();
@@ -144,7 +162,17 @@ Status RowWriter::update(txn::Transaction& transaction, const std::uint8_t* old_
     BASALT_TRY(check_unique(transaction, i, new_record, entry));
   }
 
+  BASALT_TRY(check_parents(transaction, old_record, new_record));
+
   table_.primary().make_row(new_record, table_.definition().schema_version, row_);
+  const auto write = [&] { return write_update(transaction, moves); };
+  if (references_ == nullptr || !references_->is_followed(old_record, new_record)) return write();
+  return write_and_follow(transaction, write, [&] {
+    return references_->follow_update(transaction, old_record, new_record, policy_);
+  });
+}
+
+Status RowWriter::write_update(txn::Transaction& transaction, bool moves) {
   // Entries that stay as they are must be in the transaction's batch all the same if its snapshot
   // may not have them: its own reads look there and in the snapshot only.
   const bool rewrites_all = transaction.may_be_newer_than_snapshot(old_key_);
@@ -180,6 +208,14 @@ Status RowWriter::remove(txn::Transaction& transaction, const std::uint8_t* reco
     BASALT_TRY(lock_vacated(transaction, i, record));
   }
 
+  const auto write = [&] { return write_removal(transaction, record); };
+  if (references_ == nullptr || !references_->has_children()) return write();
+  return write_and_follow(transaction, write, [&] {
+    return references_->follow_removal(transaction, record, policy_);
+  });
+}
+
+Status RowWriter::write_removal(txn::Transaction& transaction, const std::uint8_t* record) {
   new_keys_.clear();
   new_values_.clear();
   return change_row(transaction, [&](txn::RowChange& change) -> Status {

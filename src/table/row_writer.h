@@ -12,6 +12,8 @@
 
 namespace basalt::table {
 
+class ReferenceEnforcer;
+
 // Writes whole rows: the row and its entry in every index, inside a transaction.
 //
 // Atomicity   A call that fails has changed nothing, so the statement may go on with other rows.
@@ -23,6 +25,9 @@ namespace basalt::table {
 //             that enter or leave. So whoever holds the lock of a unique value knows whose it is.
 // Errors      kDuplicateKey: duplicate_index() and duplicate_primary_key() name the row that is
 //             there already; it is locked. Errors of locks as in LockManager.
+// References  Foreign keys are looked at behind duplicates, as a row may be there that is updated
+//             instead; a row whose removal or change is followed to other tables is undone with all
+//             that was done there if that fails.
 // Threads     Belongs to one handler. Buffers are reused: no allocation per row in the long run.
 class RowWriter {
  public:
@@ -31,6 +36,8 @@ class RowWriter {
   void set_wait_policy(const lock::WaitPolicy& policy) { policy_ = policy; }
   // While nobody else can open the table, rows are inserted without locks and announcements.
   void set_private(bool is_private) { is_private_ = is_private; }
+  // Holds the table's foreign keys with each row; null: nobody does. It outlives the calls.
+  void set_references(ReferenceEnforcer* references) { references_ = references; }
 
   Status insert(txn::Transaction& transaction, const std::uint8_t* record);
   // `old_primary_key` is the stored key of the row; needed only without a visible primary key.
@@ -67,6 +74,13 @@ class RowWriter {
   Status lock_vacated(txn::Transaction& transaction, std::size_t index_number,
                       const std::uint8_t* record);
 
+  Status check_parents(txn::Transaction& transaction, const std::uint8_t* old_record,
+                       const std::uint8_t* record);
+  // Has `write` change the row, and `follow` what references it: both, or neither.
+  template <typename Write, typename Follow>
+  Status write_and_follow(txn::Transaction& transaction, Write&& write, Follow&& follow);
+  Status write_removal(txn::Transaction& transaction, const std::uint8_t* record);
+  Status write_update(txn::Transaction& transaction, bool moves);
   // Has `change` write the row, of which new_keys_ and new_values_ tell.
   template <typename Change>
   Status change_row(txn::Transaction& transaction, Change&& change);
@@ -74,6 +88,7 @@ class RowWriter {
   const Table& table_;
   lock::WaitPolicy policy_;
   bool is_private_ = false;
+  ReferenceEnforcer* references_ = nullptr;
   std::vector<Entry> entries_;  // one per secondary index
   std::string old_key_;
   std::string new_key_;

@@ -9,6 +9,9 @@ int to_handler_error(const Status& status, THD* thd) noexcept {
     case ErrorCode::kOk: return 0;
     case ErrorCode::kNotFound: return HA_ERR_KEY_NOT_FOUND;
     case ErrorCode::kDuplicateKey: return HA_ERR_FOUND_DUPP_KEY;
+    case ErrorCode::kNoReferencedRow: return HA_ERR_NO_REFERENCED_ROW;
+    case ErrorCode::kRowIsReferenced: return HA_ERR_ROW_IS_REFERENCED;
+    case ErrorCode::kCascadeTooDeep: return HA_ERR_FK_DEPTH_EXCEEDED;
     case ErrorCode::kLockTimeout:
       if (thd != nullptr) thd->mark_transaction_to_rollback(rollback_on_timeout());
       return HA_ERR_LOCK_WAIT_TIMEOUT;

@@ -1,0 +1,112 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "lock/lock_manager.h"
+#include "table/interruption.h"
+#include "table/references.h"
+#include "table/table.h"
+#include "txn/transaction.h"
+
+namespace basalt::table {
+
+class Cursor;
+class RowWriter;
+
+// What led to a change of a row: the statement itself, or a foreign key of another changed row.
+struct CascadeStep {
+  // Foreign keys are followed over so many tables, as in InnoDB.
+  static constexpr std::uint32_t kDepthMax = 15;
+
+  const CascadeStep* cause = nullptr;  // null: the statement
+  catalog::ForeignKeyId key = 0;       // that was followed; 0: none
+  catalog::TableId table = 0;          // of the changed row
+  bool is_update = false;
+  std::uint32_t depth = 0;
+};
+
+// Holds the foreign keys of one table while its rows are changed.
+//
+// New rows    Each row that is referenced is locked, shared, and there, in its newest committed
+//             version or by the transaction itself: it stays until the transaction ends, since
+//             whoever removes it locks it exclusively.
+// Old rows    Rows that reference one which goes are found with locks, in their newest versions;
+//             those that others insert meanwhile wait for the referenced row. They are removed or
+//             changed in turn, with what references them.
+// Errors      kNoReferencedRow, kRowIsReferenced, kCascadeTooDeep: failed_key() tells which key.
+//             Others as of Cursor and RowWriter. What was changed before is left to the caller to
+//             undo.
+// Threads     Belongs to one RowWriter.
+class ReferenceEnforcer {
+ public:
+  // `tables` outlives it. The references are of `table`.
+  ReferenceEnforcer(const Table& table, std::shared_ptr<const TableReferences> references,
+                    TableSource& tables);
+  ~ReferenceEnforcer();
+  ReferenceEnforcer(const ReferenceEnforcer&) = delete;
+  ReferenceEnforcer& operator=(const ReferenceEnforcer&) = delete;
+
+  const TableReferences& references() const { return *references_; }
+  void set_interruption(const Interruption* interruption) { interruption_ = interruption; }
+  // The rows that are changed now are changed because of `step`; null: by the statement. It
+  // outlives the calls.
+  void set_cause(const CascadeStep* step) { cause_ = step; }
+
+  // Before the row is written. `old_record` is null for a new row; else only keys whose columns
+  // change are looked at.
+  Status check_parents(txn::Transaction& transaction, const std::uint8_t* old_record,
+                       const std::uint8_t* record, const lock::WaitPolicy& policy);
+  // Whether rows may have to be changed, or may forbid the change, when this row goes, or changes.
+  bool has_children() const { return !references_->children.empty(); }
+  bool is_followed(const std::uint8_t* old_record, const std::uint8_t* new_record) const;
+  // After the row was removed, or changed.
+  Status follow_removal(txn::Transaction& transaction, const std::uint8_t* record,
+                        const lock::WaitPolicy& policy);
+  Status follow_update(txn::Transaction& transaction, const std::uint8_t* old_record,
+                       const std::uint8_t* new_record, const lock::WaitPolicy& policy);
+
+  // Of the last such error; null before.
+  const catalog::ForeignKeyPointer& failed_key() const { return failed_key_; }
+
+ private:
+  struct ChildAccess;
+  // The change of this table's row that is being followed.
+  struct Change {
+    txn::Transaction& transaction;
+    const std::uint8_t* old_record;
+    const std::uint8_t* new_record;  // null: it was removed
+    const lock::WaitPolicy& policy;
+  };
+
+  Status check_parent(txn::Transaction& transaction, std::size_t number, const std::uint8_t* record,
+                      const lock::WaitPolicy& policy);
+  Status find_parent(txn::Transaction& transaction, std::size_t number,
+                     const lock::WaitPolicy& policy, bool& found);
+  Status follow(const Change& change);
+  Status follow_key(const Change& change, std::size_t number, catalog::ReferentialAction action);
+  Status restrict_children(const Change& change, std::size_t number);
+  Status change_children(const Change& change, std::size_t number, bool removes);
+  Status change_child(const Change& change, std::size_t number, ChildAccess& child, bool removes);
+  bool make_child_record(const Change& change, std::size_t number, ChildAccess& child) const;
+  Result<ChildAccess*> child_access(std::size_t number);
+  bool was_updated_before(const CascadeStep& step, catalog::TableId table) const;
+  Status fail(ErrorCode code, const catalog::ForeignKeyPointer& key);
+
+  const Table& table_;
+  const std::shared_ptr<const TableReferences> references_;
+  TableSource& tables_;
+  const Interruption* interruption_ = nullptr;
+  const CascadeStep* cause_ = nullptr;
+  std::vector<std::unique_ptr<Cursor>> parent_cursors_;  // of each parent; null until needed
+  std::vector<std::unique_ptr<ChildAccess>> children_;   // likewise
+  std::vector<std::uint8_t> parent_record_;
+  std::string prefix_;
+  std::string other_prefix_;
+  kv::PinnedValue found_;
+  catalog::ForeignKeyPointer failed_key_;
+};
+
+}  // namespace basalt::table

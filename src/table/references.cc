@@ -1,0 +1,148 @@
+#include "table/references.h"
+
+#include <strings.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+
+namespace basalt::table {
+namespace {
+
+enum class Side : std::uint8_t { kChild, kParent };
+
+// The numbers of a foreign key's columns on one side; empty if one is missing.
+std::vector<std::uint32_t> columns_of(const catalog::ForeignKeyDefinition& key, Side side,
+                                      const catalog::TableDefinition& table) {
+  std::vector<std::uint32_t> numbers;
+  for (const catalog::ForeignKeyColumn& column : key.columns) {
+    const std::size_t number =
+        find_column(table, side == Side::kChild ? column.child : column.parent);
+    if (number == table.columns.size()) return {};
+    numbers.push_back(static_cast<std::uint32_t>(number));
+  }
+  return numbers;
+}
+
+// Whether the columns of two tables can be compared by their keys.
+bool are_equal_in_keys(const Table& a, const std::vector<std::uint32_t>& of_a, const Table& b,
+                       const std::vector<std::uint32_t>& of_b) {
+  for (std::size_t i = 0; i < of_a.size(); ++i) {
+    if (!codec::are_equal_in_keys(a.layout().columns[of_a[i]], b.layout().columns[of_b[i]])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// From `columns` of `from` to the leading parts of an index of `to`.
+std::unique_ptr<const codec::ReferenceCodec> make_codec(const Table& from,
+                                                        const std::vector<std::uint32_t>& columns,
+                                                        const Table& to, std::size_t index_number) {
+  const catalog::IndexDefinition& index = to.index(index_number);
+  std::vector<codec::ReferencedPart> parts;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const catalog::KeyPartDefinition& part = index.parts[i];
+    parts.push_back({to.layout().columns[part.column].nullable, part.descending});
+  }
+  return std::make_unique<const codec::ReferenceCodec>(from.layout(), columns, index.id, parts);
+}
+
+Status bind_parent(const Table& table, TableSource& tables, ParentReference& reference) {
+  const catalog::ForeignKeyDefinition& key = *reference.key;
+  reference.columns = columns_of(key, Side::kChild, table.definition());
+  const std::vector<std::uint32_t>& own = reference.columns;
+  Result<std::shared_ptr<const Table>> opened = tables.open_stored(key.parent);
+  if (!opened.is_ok()) return opened.take_status();
+  const std::shared_ptr<const Table> parent = std::move(opened.value());
+  if (parent == nullptr) return Status::ok();
+  const auto referenced = columns_of(key, Side::kParent, parent->definition());
+  if (own.empty() || referenced.empty()) return Status::ok();
+  const std::size_t number = find_index_on(parent->definition(), referenced);
+  if (number == parent->index_count()) return Status::ok();
+  if (!are_equal_in_keys(table, own, *parent, referenced)) return Status::ok();
+  const catalog::IndexDefinition& index = parent->index(number);
+  reference.parent = parent;
+  reference.index_number = number;
+  reference.is_unique = index.unique && index.parts.size() == referenced.size();
+  reference.codec = make_codec(table, own, *parent, number);
+  if (key.references_itself()) reference.own_key = make_codec(table, referenced, *parent, number);
+  return Status::ok();
+}
+
+Status bind_child(const Table& table, TableSource& tables, ChildReference& reference) {
+  const catalog::ForeignKeyDefinition& key = *reference.key;
+  Result<std::shared_ptr<const Table>> opened = tables.open_stored(key.child);
+  if (!opened.is_ok()) return opened.take_status();
+  const std::shared_ptr<const Table> child = std::move(opened.value());
+  if (child == nullptr) return Status::ok();
+  const auto own = columns_of(key, Side::kParent, table.definition());
+  const auto referencing = columns_of(key, Side::kChild, child->definition());
+  if (own.empty() || referencing.empty()) return Status::ok();
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    reference.columns.push_back({own[i], referencing[i]});
+  }
+  reference.child = child;
+  const std::size_t number = find_index_on(child->definition(), referencing);
+  if (number == child->index_count()) return Status::ok();
+  if (!are_equal_in_keys(table, own, *child, referencing)) return Status::ok();
+  reference.index_number = number;
+  reference.codec = make_codec(table, own, *child, number);
+  return Status::ok();
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const TableReferences>> bind_references(const Table& table,
+                                                               const catalog::Catalog& catalog,
+                                                               TableSource& tables) {
+  auto references = std::make_shared<TableReferences>();
+  references->generation = catalog.generation();
+  const std::string& name = table.definition().name;
+  for (catalog::ForeignKeyPointer& key : catalog.foreign_keys_of(name)) {
+    ParentReference reference;
+    reference.key = std::move(key);
+    BASALT_TRY(bind_parent(table, tables, reference));
+    references->parents.push_back(std::move(reference));
+  }
+  for (catalog::ForeignKeyPointer& key : catalog.references_to(name)) {
+    if (catalog::is_being_made(key->child)) continue;
+    ChildReference reference;
+    reference.key = std::move(key);
+    BASALT_TRY(bind_child(table, tables, reference));
+    if (reference.child != nullptr) references->children.push_back(std::move(reference));
+  }
+  std::ranges::stable_sort(references->children, {}, [](const ChildReference& reference) {
+    return std::string_view(reference.key->name);
+  });
+  return std::shared_ptr<const TableReferences>(std::move(references));
+}
+
+std::size_t find_column(const catalog::TableDefinition& table, std::string_view name) {
+  const auto found = std::find_if(
+      table.columns.begin(), table.columns.end(), [&](const catalog::ColumnDefinition& column) {
+        return column.name.size() == name.size() &&
+               strncasecmp(column.name.data(), name.data(), name.size()) == 0;
+      });
+  return static_cast<std::size_t>(found - table.columns.begin());
+}
+
+std::size_t find_index_on(const catalog::TableDefinition& table,
+                          const std::vector<std::uint32_t>& columns) {
+  std::size_t best = table.indexes.size();
+  for (std::size_t i = 0; i < table.indexes.size(); ++i) {
+    const catalog::IndexDefinition& index = table.indexes[i];
+    if (index.parts.size() < columns.size()) continue;
+    const bool begins = std::equal(columns.begin(), columns.end(), index.parts.begin(),
+                                   [](std::uint32_t column, const auto& part) {
+                                     return part.column == column && part.prefix_length == 0;
+                                   });
+    if (!begins) continue;
+    if (index.unique && index.parts.size() == columns.size()) return i;
+    if (best == table.indexes.size()) best = i;
+  }
+  return best;
+}
+
+}  // namespace basalt::table
