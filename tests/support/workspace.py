@@ -22,7 +22,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
+
+import pymysql
 
 from basaltcli import layout, server_release
 from basaltcli.errors import BasaltError
@@ -91,6 +93,24 @@ def main(name: str, arguments: argparse.Namespace,
         tally = Tally(0, 1)
     print(f"{tally.passed} passed, {tally.failed} failed")
     return 1 if tally.failed else 0
+
+
+def run_checks(functions: Sequence[Callable[..., list[str]]], *subject: Any) -> Tally:
+    """Calls each with `subject`, prints its name and the problems that it returns.
+
+    What a server or the tool refuses is a problem, too.
+    """
+    passed = 0
+    for function in functions:
+        try:
+            problems = function(*subject)
+        except (BasaltError, pymysql.err.Error) as error:
+            problems = [f"{type(error).__name__}: {error}"]
+        passed += not problems
+        print(f"{'FAILED' if problems else 'passed'}  {function.__name__}", flush=True)
+        for problem in problems[:12]:
+            print(f"        {problem}", flush=True)
+    return Tally(passed, len(functions) - passed)
 
 
 def skip(reason: str) -> int:

@@ -194,6 +194,22 @@ def endurance(flavour: str, hours: float, directory: Path, seed: int, cores: flo
     os.execv(command[0], command)
 
 
+@basalt.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False,
+                                  "help_option_names": []})
+@click.argument("arguments", nargs=-1, metavar="innodb|myrocks [OPTION...]")
+def migrate(arguments: tuple[str, ...]) -> None:
+    """Take InnoDB tables, or a MyRocks server, over into the engine.
+
+    It is the program basalt-migrate of the package: docs/migration.md.
+
+    \b
+    Examples:
+      ./basalt migrate innodb --socket build/server/data/basalt.sock --dry-run
+      ./basalt migrate myrocks --help
+    """
+    os.execv(sys.executable, [sys.executable, "-m", "basalt_migrate", *arguments])
+
+
 basalt.add_command(demo)
 basalt.add_command(bench)
 

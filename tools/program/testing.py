@@ -334,6 +334,8 @@ STEPS = (
     Step("isolation", "Isolation tests", _scripts("tests/isolation", "*.py")),
     Step("crash", "Crash tests", _scripts("tests/crash", "*.py")),
     Step("replication", "Replication tests", _scripts("tests/replication", "*.py")),
+    Step("migration", "Taking over InnoDB tables and MyRocks servers",
+         _scripts("tests/migrate", "*.py")),
     Step("faults", "Failing and full disks", _scripts("tests/faults", "*.py")),
     Step("endurance", "Endurance, the short form", _scripts("tests/endurance", "*.py")),
     Step("bench", "The laboratory: its tests, and each study small", _bench),
