@@ -12,6 +12,7 @@ brought about inside the program. The last line is "N passed, N failed".
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 
 from basalt_migrate import space
@@ -96,6 +97,46 @@ def check_kill_and_resume(server: Server, options: list[str]) -> list[str]:
     return problems + _tables.problems(server)
 
 
+def check_crash(server: Server, options: list[str]) -> list[str]:
+    """A server that dies amid an ALTER has the table as it was, and the next run takes it."""
+    before = _tables.contents(server)
+    server.query(f"ALTER TABLE {DATABASE}.big ENGINE=InnoDB")
+    process = _tables.start(server, "innodb", *options)
+    _tables.await_rows(server, "SELECT 1 FROM information_schema.PROCESSLIST "
+                               f"WHERE INFO LIKE 'ALTER TABLE `{DATABASE}`.`big`%'")
+    server.kill()
+    text, _ = process.communicate()
+    problems = []
+    if process.returncode != 2 or "the same command goes on" not in text:
+        problems.append(f"after the crash: exit code {process.returncode}: {text}")
+    server.start()
+    code, text = _tables.run(server, "innodb", *options)
+    if code != 1 or "shop.big: " not in text or "rows, verified" not in text:
+        problems.append(f"the second run: exit code {code}: {text}")
+    problems += _tables.difference(before, _tables.contents(server))
+    return problems + _tables.problems(server)
+
+
+def check_interrupt(server: Server, options: list[str]) -> list[str]:
+    """Ctrl-C ends the ALTER, and the lock with it."""
+    server.query(f"ALTER TABLE {DATABASE}.big ENGINE=InnoDB")
+    process = _tables.start(server, "innodb", *options)
+    altering = "SELECT 1 FROM information_schema.PROCESSLIST WHERE INFO LIKE 'ALTER %`big` %'"
+    _tables.await_rows(server, altering)
+    process.send_signal(signal.SIGINT)
+    text, _ = process.communicate()
+    problems = []
+    if process.returncode != 130 or "stopped; the same command goes on" not in text:
+        problems.append(f"interrupted: exit code {process.returncode}: {text}")
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("SET lock_wait_timeout = 20")
+        cursor.execute(f"UPDATE {DATABASE}.big SET k = k WHERE id = 1")
+    code, text = _tables.run(server, "innodb", *options, "--no-verify")
+    if code != 1 or "not verified" not in text and "run before" not in text:
+        problems.append(f"the second run: exit code {code}: {text}")
+    return problems
+
+
 def check_what_belongs_to_them(server: Server, _: list[str]) -> list[str]:
     """Counters, triggers, views, sequences and routines go on."""
     counter = server.query("SELECT AUTO_INCREMENT FROM information_schema.TABLES WHERE "
@@ -115,6 +156,18 @@ def check_what_belongs_to_them(server: Server, _: list[str]) -> list[str]:
             "SHOW BINLOG EVENTS")):
         problems.append("the binary log tells replicas to do the same")
     return problems
+
+
+def check_history_by_hand(server: Server, _: list[str]) -> list[str]:
+    """What the program says of system versioned tables can be done, and keeps the history."""
+    before = _tables.contents(server)["history"]
+    server.client("CREATE TABLE other (id INT PRIMARY KEY, v INT) ENGINE=ROCKSDB WITH SYSTEM "
+                  "VERSIONING; SET system_versioning_insert_history = 1; INSERT INTO other (id, "
+                  "v, row_start, row_end) SELECT id, v, row_start, row_end FROM history FOR "
+                  "SYSTEM_TIME ALL; RENAME TABLE history TO old, other TO history; DROP TABLE old",
+                  DATABASE)
+    after = _tables.contents(server)["history"]
+    return [] if len(before) == 4 and before == after else [f"{before} became {after}"]
 
 
 def check_falsified_copy(server: Server, _: list[str]) -> list[str]:
@@ -187,7 +240,8 @@ def check_space_elsewhere(server: Server, _: list[str]) -> list[str]:
     return problems
 
 
-_CHECKS = (check_refusals, check_kill_and_resume, check_what_belongs_to_them, check_falsified_copy,
+_CHECKS = (check_refusals, check_kill_and_resume, check_crash, check_interrupt,
+           check_what_belongs_to_them, check_history_by_hand, check_falsified_copy,
            check_interrupted_comparison, check_busy_table, check_space_elsewhere,
            check_error_log)
 

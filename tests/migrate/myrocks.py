@@ -33,6 +33,13 @@ _COMMENTS = """
 CREATE TABLE commented (id INT PRIMARY KEY COMMENT 'cfname=cf_rows', k INT,
   KEY k (k) COMMENT 'rev:cf_k') ENGINE=ROCKSDB COMMENT='ttl_duration=100000000;';
 INSERT INTO commented VALUES (1, 1), (2, 2);
+CREATE TABLE parent (id INT PRIMARY KEY) ENGINE=InnoDB;
+CREATE TABLE child (id INT PRIMARY KEY, p INT, CONSTRAINT to_parent FOREIGN KEY (p)
+  REFERENCES parent (id)) ENGINE=InnoDB;
+INSERT INTO parent VALUES (1);
+INSERT INTO child VALUES (1, 1);
+CREATE TABLE searched (t TEXT, FULLTEXT (t)) ENGINE=InnoDB;
+INSERT INTO searched VALUES ('some words');
 """
 _NEVER_MIND = " AUTO_INCREMENT="
 
@@ -127,6 +134,10 @@ def check_refusals(scene: Scene) -> list[str]:
     if code != 2 or "the target has tables of these names: shop.nothing" not in text:
         problems.append(f"a table of the user: exit code {code}: {text}")
     scene.target.client("SET sql_log_bin = 0; DROP DATABASE shop")
+    code, text = _tables.run(scene.target, *scene.options(
+        "--only=shop", "--replication-defaults", str(scene.account)))
+    if code != 2 or "replication needs all tables" not in text:
+        problems.append(f"some tables and replication: exit code {code}: {text}")
     code, text = _tables.run(scene.target, *scene.options("--free-space", "1000000"))
     if code != 2 or "the disk would not hold it" not in text:
         problems.append(f"without space: exit code {code}: {text}")

@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass, field
 
 import pymysql
-from pymysql.constants import ER
+from pymysql.constants import CR, ER
 
 from basalt_migrate import report, space, tables
 from basalt_migrate.connection import (Address, Connection, require_engine, run, value,
@@ -24,6 +24,7 @@ from basalt_migrate.tables import Fingerprint, Table, quoted
 _TRIAL = "basalt_migrate_trial"
 _ENGINE = ") ENGINE=ROCKSDB"
 # Whoever may not make temporary tables will see at the real one what the engine refuses.
+_CONNECTION_LOST = (CR.CR_SERVER_GONE_ERROR, CR.CR_SERVER_LOST)
 _NOT_ALLOWED = (ER.DBACCESS_DENIED_ERROR, ER.TABLEACCESS_DENIED_ERROR)
 
 
@@ -116,15 +117,21 @@ class InPlace:
                               self.options.exclude)
         keys = _foreign_keys(self.connection)
         plan = Plan()
+        with self.address.connect() as aside:
+            without_binary_log(aside)
+            self._judge(found, keys, aside, plan)
+        return plan
+
+    def _judge(self, found: list[Table], keys: dict[tuple[str, str], str], aside: Connection,
+               plan: Plan) -> None:
         for table in sorted(found, key=lambda each: each.size):
             if table.engine.lower() != "innodb":
                 continue
-            reason = keys.get((table.schema, table.name)) or self._refusal(table)
+            reason = keys.get((table.schema, table.name)) or _refusal(aside, table)
             if reason:
                 plan.left_out.append((table, reason))
             else:
                 plan.taken.append(table)
-        return plan
 
     def _tell(self, plan: Plan) -> None:
         total = sum(table.size for table in plan.taken)
@@ -152,30 +159,6 @@ class InPlace:
         space.require(space.free_bytes(self.connection, self.options.free_space),
                       int(peak) + space.RESERVE, "taking them over")
 
-    def _refusal(self, table: Table) -> str:
-        """Why it cannot be taken over; the engine is asked by an empty temporary table."""
-        if "ENCRYPTED" in table.options.upper() and "`ENCRYPTED`=NO" not in table.options.upper():
-            return "it is encrypted, and the engine does not encrypt; let it stay in InnoDB"
-        if table.kind == "SYSTEM VERSIONED":
-            return ("the server does not alter a system versioned InnoDB table to another engine; "
-                    "make a table of the engine with the same definition, SET "
-                    "system_versioning_insert_history = 1, INSERT ... SELECT ..., row_start, "
-                    "row_end FROM it FOR SYSTEM_TIME ALL, and rename both")
-        if table.is_sequence or "partitioned" in table.options:
-            return ""  # there are no temporary ones
-        head, _, rest = tables.definition(self.connection, table).partition(" (")
-        trial = f"{quoted(table.schema)}.{_TRIAL}"
-        text = f"CREATE TEMPORARY TABLE {trial} ({rest.replace(') ENGINE=InnoDB', _ENGINE)}"
-        assert head.startswith("CREATE TABLE ")
-        try:
-            run(self.connection, text)
-        except pymysql.err.Error as error:
-            if error.args[0] in _NOT_ALLOWED:
-                return ""
-            return f"the engine refuses it: {error.args[-1]}; change that first, or let it stay"
-        run(self.connection, f"DROP TEMPORARY TABLE {trial}")
-        return ""
-
     def _take(self, table: Table, title: str) -> None:
         started = time.monotonic()
         try:
@@ -185,6 +168,11 @@ class InPlace:
                 self._alter(table, title)
                 rows = "not verified"
         except pymysql.err.Error as error:
+            if error.args[0] in _CONNECTION_LOST or not error.args[0]:
+                raise MigrateError(
+                    f"{title}: the connection to the server is lost: {error}",
+                    "when the server runs again, the same command goes on") from error
+            self.record.remove(table.schema, table.name)
             self._failed += 1
             report.say(f"{title}: not taken over, as it was: {error.args[-1]}")
             return
@@ -196,15 +184,18 @@ class InPlace:
         locks = f"{table.quoted} WRITE" + (f", {kept.quoted} WRITE" if kept else "")
         run(self.connection, f"LOCK TABLES {locks}")
         try:
-            before = self._state(table)
-            if kept:
-                self._keep(table, kept, before)
-            if isinstance(before, Fingerprint):
-                self.record.put(table.schema, table.name, BEGUN, before)
-            self._alter(table, title)
-            after = self._state(table)
-        finally:
+            before, after = self._alter_and_compare(table, kept, title)
+        except KeyboardInterrupt:
+            self._abandon()
+            raise
+        except MigrateError:
             run(self.connection, "UNLOCK TABLES")
+            raise
+        except pymysql.err.Error as error:
+            if error.args[0] not in _CONNECTION_LOST:
+                run(self.connection, "UNLOCK TABLES")
+            raise
+        run(self.connection, "UNLOCK TABLES")
         self.record.remove(table.schema, table.name)
         if before != after:
             raise MigrateError(
@@ -213,6 +204,22 @@ class InPlace:
                 "restore the table from a backup; --keep-originals keeps each table's rows aside")
         count = getattr(after, "count", None)
         return "the same state" if count is None else f"{count} rows, verified"
+
+    def _alter_and_compare(self, table: Table, kept: Table | None,
+                           title: str) -> tuple[object, object]:
+        """What the table held before, and after."""
+        before = self._state(table)
+        if kept:
+            self._keep(table, kept, before)
+        if isinstance(before, Fingerprint):
+            self.record.put(table.schema, table.name, BEGUN, before)
+        self._alter(table, title)
+        return before, self._state(table)
+
+    def _abandon(self) -> None:
+        """Ends the statement that is under way; the table's lock goes with its connection."""
+        with self.address.connect() as other:
+            run(other, "KILL %s", [self.connection.thread_id()])
 
     def _state(self, table: Table) -> object:
         if table.is_sequence:
@@ -278,6 +285,31 @@ class _Watch:
                         return
         except (MigrateError, pymysql.err.Error):
             pass  # only the figures are lost; what they were about goes on
+
+
+def _refusal(connection: Connection, table: Table) -> str:
+    """Why it cannot be taken over; the engine is asked by an empty temporary table."""
+    if "ENCRYPTED" in table.options.upper() and "`ENCRYPTED`=NO" not in table.options.upper():
+        return "it is encrypted, and the engine does not encrypt; let it stay in InnoDB"
+    if table.kind == "SYSTEM VERSIONED":
+        return ("the server does not alter a system versioned InnoDB table to another engine; "
+                "make a table of the engine with the same definition, SET "
+                "system_versioning_insert_history = 1, INSERT ... SELECT ..., row_start, "
+                "row_end FROM it FOR SYSTEM_TIME ALL, and rename both")
+    if table.is_sequence or "partitioned" in table.options:
+        return ""  # there are no temporary ones
+    head, _, rest = tables.definition(connection, table).partition(" (")
+    trial = f"{quoted(table.schema)}.{_TRIAL}"
+    text = f"CREATE TEMPORARY TABLE {trial} ({rest.replace(') ENGINE=InnoDB', _ENGINE)}"
+    assert head.startswith("CREATE TABLE ")
+    try:
+        run(connection, text)
+    except pymysql.err.Error as error:
+        if error.args[0] in _NOT_ALLOWED:
+            return ""
+        return f"the engine refuses it: {error.args[-1]}; change that first, or let it stay"
+    run(connection, f"DROP TEMPORARY TABLE {trial}")
+    return ""
 
 
 def _foreign_keys(connection: Connection) -> dict[tuple[str, str], str]:

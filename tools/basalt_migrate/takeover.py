@@ -93,6 +93,10 @@ class Takeover:
         if run(source, identity) == run(target, identity):
             raise MigrateError("source and target are the same server",
                                "start a second server with this engine, and name it by --target-*")
+        if self.options.replication and (self.options.only or self.options.exclude):
+            raise MigrateError("replication needs all tables, and not all are to be copied",
+                               "leave out --replication-defaults; start it by hand, with "
+                               "replicate_wild_do_table or its like in the target")
         require_engine(target, "target")
         without_binary_log(target)
         if run(target, "SHOW ALL SLAVES STATUS") or value(target, "SELECT @@gtid_slave_pos"):
@@ -215,6 +219,8 @@ class Takeover:
                    "'{user}', MASTER_PASSWORD = '{password}', MASTER_USE_GTID = slave_pos")
         begin = f"SET GLOBAL gtid_slave_pos = '{position.gtid}'"
         if not self.options.replication:
+            if self.options.only or self.options.exclude:
+                report.say("note: not all tables were copied; replication needs filters for that")
             report.say("to let replication go on from the snapshot, on the target:")
             report.say(f"{begin};\n{command.format(**shown)};\nSTART SLAVE;")
             return
