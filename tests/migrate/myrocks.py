@@ -229,13 +229,30 @@ def check_falsified_copy(scene: Scene) -> list[str]:
     return problems
 
 
+def check_wide_row(scene: Scene) -> list[str]:
+    """A row that is too wide for a packet is an error with its remedy."""
+    scene.source.client("CREATE TABLE wide (b LONGBLOB) ENGINE=ROCKSDB;"
+                        "INSERT INTO wide VALUES (REPEAT('x', 9000000))", DATABASE)
+    wide = scene.options("--only", f"{DATABASE}.wide")
+    code, text = _tables.run(scene.target, *wide)
+    problems: list[str] = []
+    if code != 1 or "does not fit into max_allowed_packet" not in text:
+        problems.append(f"a wide row: exit code {code}: {text}")
+    for server in (scene.source, scene.target):
+        server.query("SET GLOBAL max_allowed_packet = 1073741824")
+    code, text = _tables.run(scene.target, *wide)
+    if code != 0 or "1 rows, verified" not in text:
+        problems.append(f"with larger packets: exit code {code}: {text}")
+    return problems
+
+
 def check_error_log(scene: Scene) -> list[str]:
     """The engine has found nothing wrong."""
     return checks.engine_errors(scene.target)
 
 
 _CHECKS = (check_refusals, check_kill_and_resume, check_replication, check_what_belongs_to_them,
-           check_falsified_copy, check_error_log)
+           check_falsified_copy, check_wide_row, check_error_log)
 
 
 def run_all(work: Workspace, arguments: argparse.Namespace) -> Tally:

@@ -26,8 +26,10 @@ def copy_rows(source: Connection, target: Connection, table: Table,
     `progress` is told the number of rows so far, once a statement.
     """
     columns = [column for column in columns_of(source, table) if not column.is_generated]
-    literals = ", ".join(column.literal() for column in columns)
-    query = (f"SELECT CONCAT_WS(',', {literals}) FROM {table.rows}"
+    # CONCAT is NULL if a part is, which CONCAT_WS would leave out: NULL is said by the word, and
+    # what is larger than max_allowed_packet becomes NULL.
+    literals = ", ',', ".join(column.literal() for column in columns)
+    query = (f"SELECT CONCAT({literals}) FROM {table.rows}"
              f"{_in_key_order(source, table)}")
     names = ", ".join(column.quoted for column in columns)
     head = f"INSERT INTO {table.quoted} ({names}) VALUES "

@@ -177,6 +177,8 @@ class Takeover:
                     text = self._copy(reader, target, table)
             except (MigrateError, pymysql.err.Error) as error:
                 text = f"not copied: {getattr(error, 'message', error)}"
+                if isinstance(error, MigrateError) and error.remedy:
+                    text += f" ({error.remedy})"
                 with self._guard:
                     self._errors.append(table.title)
             with self._guard:
