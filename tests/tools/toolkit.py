@@ -2,8 +2,8 @@
 
 Usage: ./basalt python tests/tools/toolkit.py
 
-A table is altered while clients move money; a replica with another row is found, one without is
-not. pt-table-checksum refuses. The last line is "N passed, N failed".
+Tables are altered, and taken over from InnoDB, while clients move money; a replica with another row
+is found, one without is not. pt-table-checksum refuses. The last line is "N passed, N failed".
 """
 
 from __future__ import annotations
@@ -38,26 +38,38 @@ class Scene:
             "INSERT INTO big SELECT seq, MD5(seq) FROM seq_1_to_20000")
 
 
-def check_online_schema_change(scene: Scene) -> list[str]:
-    """Rows that are written meanwhile are in the new table, on the replica, too."""
-    with _bank.Clients(scene.source) as clients:
+def alter(scene: Scene, database: str, clause: str) -> list[str]:
+    """Alters `moves` while clients write to it, and compares source, replica and sums."""
+    with _bank.Clients(scene.source, database) as clients:
         text = scene.tools.run([
-            "pt-online-schema-change", "--execute", "--alter",
-            "ADD COLUMN added INT NOT NULL DEFAULT 5, ADD KEY (added)", "--chunk-size=50",
+            "pt-online-schema-change", "--execute", "--alter", clause, "--chunk-size=50",
             "--recursion-method=none", "--nocheck-replication-filters",
             "--max-load=Threads_running=500", "--critical-load=Threads_running=900",
-            f"S={scene.source.socket},u=root,D=bank,t=moves"])
+            f"S={scene.source.socket},u=root,D={database},t=moves"])
     problems = [] if "Successfully altered" in text else [text]
-    problems += clients.errors + _bank.problems(scene.source)
+    problems += clients.errors + _bank.problems(scene.source, database)
     if not clients.moves:
         problems.append("nothing was moved meanwhile")
-    problems += scene.link.catch_up() or _bank.problems(scene.replica)
+    problems += scene.link.catch_up() or _bank.problems(scene.replica, database)
+    for server in (scene.source, scene.replica):
+        if "ENGINE=ROCKSDB" not in server.query(f"SHOW CREATE TABLE {database}.moves")[0][1]:
+            problems.append("the new table is in another engine")
+    return problems + scene.link.compare([database])
+
+
+def check_online_schema_change(scene: Scene) -> list[str]:
+    """Rows that are written meanwhile are in the new table, on the replica, too."""
+    problems = alter(scene, "bank", "ADD COLUMN added INT NOT NULL DEFAULT 5, ADD KEY (added)")
     for server in (scene.source, scene.replica):
         if server.query("SELECT COUNT(*) FROM bank.moves WHERE added <> 5")[0][0]:
             problems.append("rows without the new column's default")
-        if server.query("SHOW CREATE TABLE bank.moves")[0][1].count("ENGINE=ROCKSDB") != 1:
-            problems.append("the new table is in another engine")
-    return problems + scene.link.compare(["bank"])
+    return problems
+
+
+def check_online_engine_change(scene: Scene) -> list[str]:
+    """An InnoDB table becomes one of the engine while clients write to it."""
+    _bank.create(scene.source, "others", "InnoDB")
+    return alter(scene, "others", "ENGINE=ROCKSDB")
 
 
 def check_table_checksum(scene: Scene) -> list[str]:
@@ -90,8 +102,8 @@ def check_error_log(scene: Scene) -> list[str]:
     return checks.engine_errors(scene.source) + checks.engine_errors(scene.replica)
 
 
-_CHECKS = (check_online_schema_change, check_table_checksum, check_table_sync,
-           check_error_log)
+_CHECKS = (check_online_schema_change, check_online_engine_change, check_table_checksum,
+           check_table_sync, check_error_log)
 
 
 def run_all(work: Workspace, _: argparse.Namespace) -> Tally:
