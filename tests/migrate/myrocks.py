@@ -125,13 +125,14 @@ def check_refusals(scene: Scene) -> list[str]:
         problems.append(f"dry run: exit code {code}: {text}")
     if scene.target.query("SHOW DATABASES LIKE 'shop'"):
         problems.append("the dry run made a schema")
-    scene.target.client("CREATE DATABASE shop; CREATE TABLE shop.nothing (mine INT)")
+    scene.target.client("CREATE DATABASE shop; CREATE TABLE shop.nothing (mine INT);"
+                        "CREATE SEQUENCE shop.numbers")
     code, text = _tables.run(scene.target, *scene.options())
     if code != 2 or "binary log has transactions of its own" not in text:
         problems.append(f"a target with a log: exit code {code}: {text}")
     scene.target.query("RESET MASTER")
     code, text = _tables.run(scene.target, *scene.options())
-    if code != 2 or "the target has tables of these names: shop.nothing" not in text:
+    if code != 2 or "the target has tables of these names: shop.nothing, shop.numbers" not in text:
         problems.append(f"a table of the user: exit code {code}: {text}")
     scene.target.client("SET sql_log_bin = 0; DROP DATABASE shop")
     code, text = _tables.run(scene.target, *scene.options(

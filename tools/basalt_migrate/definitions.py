@@ -83,13 +83,13 @@ class Definitions:
         if _COUNTER.sub("", there) != _COUNTER.sub("", self.tables[table]):
             report.say(f"{table.title}: note: the definition became\n{there}")
 
-    def create_sequences(self, target: Connection) -> None:
-        """Makes all sequences, each where the source's is."""
-        for table, (next_value, cycles) in self.sequences.items():
-            run(target, f"DROP TABLE IF EXISTS {table.quoted}")
-            run(target, f"USE {quoted(table.schema)}")
-            run(target, self.tables[table])
-            run(target, f"SELECT SETVAL({table.quoted}, {next_value}, 0, {cycles})")
+    def create_sequence(self, target: Connection, table: Table) -> None:
+        """Makes a sequence where the source's is, in the place of one that is there."""
+        next_value, cycles = self.sequences[table]
+        run(target, f"DROP TABLE IF EXISTS {table.quoted}")
+        run(target, f"USE {quoted(table.schema)}")
+        run(target, self.tables[table])
+        run(target, f"SELECT SETVAL({table.quoted}, {next_value}, 0, {cycles})")
 
     def create_others(self, address: Address, target: Connection) -> None:
         """Accounts, routines, events, views, triggers; in the order in which they need each other.

@@ -62,9 +62,10 @@ class Takeover:
         """Does it, or tells what would be done; the program's exit code."""
         with self.source.connect() as source, self.target.connect() as target:
             self._check(source, target)
-            copied, left_out = self._choose(tables.list_tables(source))
+            found = tables.list_tables(source)
+            copied, left_out = self._choose(found)
             self._tell(copied, left_out)
-            self._check_target(target, copied)
+            self._check_target(target, [*copied, *self._sequences(found)])
             self._check_space(target, copied)
             if self.options.dry_run:
                 report.say("dry run: nothing was changed")
@@ -81,7 +82,9 @@ class Takeover:
                 report.say(f"{len(self._errors)} tables were not copied; "
                            "run the same command again")
                 return 1
-            self.definitions.create_sequences(target)
+            for table in self._sequences(list(self.definitions.tables)):
+                self.record.put(table.schema, table.name, BEGUN)
+                self.definitions.create_sequence(target, table)
             self.definitions.create_others(self.target, target)
             self.record.drop()
             report.say(f"{len(copied)} tables copied and verified, {len(left_out)} left out")
@@ -120,6 +123,10 @@ class Takeover:
         copied = [table for table in found if table.engine.lower() in _TRANSACTIONAL]
         return (sorted(copied, key=lambda table: -table.size),
                 [table for table in found if table not in copied])
+
+    def _sequences(self, found: list[Table]) -> list[Table]:
+        return [table for table in tables.chosen(found, self.options.only, self.options.exclude)
+                if table.is_sequence]
 
     def _tell(self, copied: list[Table], left_out: list[Table]) -> None:
         report.say(f"{len(copied)} tables to copy, "
