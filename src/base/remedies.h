@@ -15,6 +15,10 @@ struct Remedies {
   std::string_view resume = "let the engine write again";
   std::string_view allow_page_cache = "do not insist on direct I/O";
   std::string_view choose_directory = "choose another directory for the data";
+  // About a directory that another engine's tables are in.
+  std::string_view migrate_myrocks =
+      "migrate the tables with the engine that wrote them, or choose another directory for the "
+      "data";
   // About a device whose free space is as small as what is kept in reserve.
   std::string_view lower_reserve = "lower the reserve";
   // About a transaction that takes too much.

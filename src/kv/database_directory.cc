@@ -5,9 +5,11 @@
 #include <sys/statvfs.h>
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <system_error>
 
+#include "base/assert.h"
 #include "base/remedies.h"
 
 namespace basalt::kv {
@@ -24,6 +26,30 @@ std::string file_with_data(const std::string& directory) {
     if (has_data && entry.file_size(error) > 0 && !error) return name;
   }
   return {};
+}
+
+// In the manifest each column family has the name of its order of keys. MyRocks has its own, and
+// ours are RocksDB's.
+constexpr std::string_view kMyRocksKeyOrder = "RocksDB_SE_v";
+// Far more than what precedes the first family in a manifest: the list of WALs.
+constexpr std::size_t kManifestBeginning = 64 * 1024;
+
+std::string read_beginning(const std::string& path, std::size_t bytes_max) {
+  std::string bytes(bytes_max, '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(bytes.data(), static_cast<std::streamsize>(bytes_max));
+  bytes.resize(static_cast<std::size_t>(file.gcount()));
+  BASALT_ASSERT(bytes.size() <= bytes_max);
+  return bytes;
+}
+
+// Whether the database in `directory` is one of MyRocks; false if its manifest cannot be read.
+bool is_of_myrocks(const std::string& directory) {
+  std::string manifest = read_beginning(directory + "/CURRENT", 256);
+  while (!manifest.empty() && manifest.back() == '\n') manifest.pop_back();
+  if (!manifest.starts_with("MANIFEST-")) return false;
+  const std::string beginning = read_beginning(directory + "/" + manifest, kManifestBeginning);
+  return beginning.find(kMyRocksKeyOrder) != std::string::npos;
 }
 
 }  // namespace
@@ -52,7 +78,15 @@ Status check_directory(const DatabaseOptions& options) {
                   "'" + directory + "': " + std::generic_category().message(errno) +
                       "; let the user that runs the server own it, and read and write it");
   }
-  if (access((directory + "/CURRENT").c_str(), F_OK) == 0 || errno != ENOENT) return Status::ok();
+  if (access((directory + "/CURRENT").c_str(), F_OK) == 0) {
+    if (!is_of_myrocks(directory)) return Status::ok();
+    return Status(ErrorCode::kUnsupported,
+                  "'" + directory +
+                      "' holds tables of MyRocks, whose files this engine cannot read; nothing in "
+                      "it was changed; " +
+                      std::string(remedies().migrate_myrocks));
+  }
+  if (errno != ENOENT) return Status::ok();
   const std::string file = file_with_data(directory);
   if (file.empty()) return Status::ok();
   return Status(ErrorCode::kCorruption,
