@@ -102,6 +102,7 @@ int fill_index_space(THD* thd, TABLE_LIST* tables, COND*) noexcept {
 }  // namespace
 
 int init_settings_table(void* schema_table) noexcept {
+  if (!is_built_for_this_server()) return 1;
   auto* table = static_cast<ST_SCHEMA_TABLE*>(schema_table);
   table->fields_info = g_settings_columns;
   table->fill_table = fill_settings;
@@ -109,6 +110,7 @@ int init_settings_table(void* schema_table) noexcept {
 }
 
 int init_index_space_table(void* schema_table) noexcept {
+  if (!is_built_for_this_server()) return 1;
   auto* table = static_cast<ST_SCHEMA_TABLE*>(schema_table);
   table->fields_info = g_index_space_columns;
   table->fill_table = fill_index_space;

@@ -9,6 +9,7 @@
 #include "server/coordinator.h"
 #include "server/handlerton/hooks.h"
 #include "server/information_schema.h"
+#include "server/release_check.h"
 #include "server/status_variables.h"
 #include "server/sysvars.h"
 #include "server/mariadb.h"
@@ -19,12 +20,33 @@ Plugin* g_plugin = nullptr;
 
 namespace {
 
+// The release that the headers are of, with what the distribution adds to its name.
+constexpr std::string_view kBuiltFor = MYSQL_SERVER_VERSION MYSQL_SERVER_SUFFIX_DEF;
+
+// What the server is compiled as, whatever its option `version` makes it say.
+std::string running_release() {
+  char text[SERVER_VERSION_LENGTH];
+  set_server_version(text, sizeof text);
+  return text;
+}
+
+}  // namespace
+
+bool is_built_for_this_server() {
+  return find_release_mismatch(kBuiltFor, running_release()).empty();
+}
+
+namespace {
+
 // The engine's advice, in the names of the system variables.
 constexpr Remedies kRemedies{
     .accept_wal_damage = "start once with rocksdb_accept_log_damage=ON",
     .resume = "SET GLOBAL rocksdb_resume=ON",
     .allow_page_cache = "let rocksdb_direct_io be AUTO or OFF",
     .choose_directory = "choose another rocksdb_datadir",
+    .migrate_myrocks =
+        "take the tables over with basalt-migrate (in a checkout: ./basalt migrate), or go on with "
+        "mariadb-plugin-rocksdb, or choose another rocksdb_datadir",
     .lower_reserve = "lower rocksdb_reserved_disk_space",
     .raise_transaction_memory =
         "set rocksdb_write_batch_max_bytes higher if the server has the memory",
@@ -75,6 +97,14 @@ Status forget_temporary_transactions() {
 }
 
 int init(void* argument) noexcept {
+  const std::string problem = find_release_mismatch(kBuiltFor, running_release());
+  if (!problem.empty()) {
+    sql_print_error("RocksDB: %s", problem.c_str());
+    if (mysqld_server_started) {
+      my_printf_error(ER_UNKNOWN_ERROR, "RocksDB: %s", ME_WARNING, problem.c_str());
+    }
+    return 1;
+  }
   give_freed_memory_back_early();
   set_log_sink(write_to_error_log);
   set_remedies(kRemedies);
@@ -115,8 +145,19 @@ int deinit(void*) noexcept {
   return 0;
 }
 
-st_mysql_storage_engine storage_engine = {MYSQL_HANDLERTON_INTERFACE_VERSION};
-st_mysql_information_schema schema_table = {MYSQL_INFORMATION_SCHEMA_INTERFACE_VERSION};
+// A server loads no plugin that tells another release than its own here, and speaks of an "API
+// version" then. Of the series whose interface this is, each is told its own: then init() is
+// called, compares, and names both releases and the remedy.
+int interface_version() {
+  static_assert(MYSQL_HANDLERTON_INTERFACE_VERSION == MYSQL_VERSION_ID << 8);
+  static_assert(MYSQL_INFORMATION_SCHEMA_INTERFACE_VERSION == MYSQL_VERSION_ID << 8);
+  const int running = release_number(running_release());
+  return (running / 100 == MYSQL_VERSION_ID / 100 ? running : MYSQL_VERSION_ID) << 8;
+}
+
+// Set when the library is loaded.
+st_mysql_storage_engine storage_engine = {interface_version()};
+st_mysql_information_schema schema_table = {interface_version()};
 
 }  // namespace
 }  // namespace basalt::server

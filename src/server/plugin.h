@@ -23,6 +23,10 @@ struct Plugin {
 // The one global of the engine. Null before init and after deinit.
 extern Plugin* g_plugin;
 
+// Whether the server is the release that the plugin was compiled for. If not, nothing of the server
+// may be touched whose layout is not that of a plugin's interface.
+bool is_built_for_this_server();
+
 inline engine::Engine& the_engine() { return *g_plugin->engine; }
 
 }  // namespace basalt::server
