@@ -61,7 +61,7 @@ class PlantedIncludes(PlantedTree):
     def test_rocksdb_outside_its_folders(self) -> None:
         self.plant("codec/bad.cc", "#include <rocksdb/slice.h>")
         self.assert_found("codec/bad.cc: rocksdb/slice.h belongs behind rdb, memtable, "
-                          "block_cache, wal, index_stats, bulk, kv, txn")
+                          "block_cache, wal, index_stats, bulk, kv, txn, inspect")
 
     def test_mariadb_outside_its_file(self) -> None:
         self.plant("codec/bad.cc", "  #  include <my_global.h>")
@@ -127,7 +127,7 @@ class PlantedIncludes(PlantedTree):
         self.assertEqual(code, 1)
         self.assertEqual(set(after) - set(before),
                          {"base/planted.h: rocksdb/slice.h belongs behind rdb, memtable, "
-                          "block_cache, wal, index_stats, bulk, kv, txn"})
+                          "block_cache, wal, index_stats, bulk, kv, txn, inspect"})
 
 
 class PlantedImports(PlantedTree):

@@ -5,21 +5,10 @@
 #include "base/assert.h"
 #include "base/bytes.h"
 #include "base/failpoint.h"
+#include "catalog/record_type.h"
 
 namespace basalt::catalog {
 namespace {
-
-// Record types: the first byte of a dictionary key. docs/formats/catalog.md
-enum class RecordType : std::uint8_t {
-  kFormat = 0,
-  kTable = 1,
-  kDroppedIndex = 2,
-  kNextId = 3,
-  kAutoIncrement = 4,
-  kStatistics = 5,
-  kHiddenRowId = 6,
-  kForeignKey = 8,
-};
 
 // The version that a new dictionary has. It becomes the greater one with the first foreign key: an
 // engine that knows nothing of them would let go what they hold together.

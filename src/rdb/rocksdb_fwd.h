@@ -14,6 +14,7 @@ class Iterator;
 class MemTableRepFactory;
 class PinnableSlice;
 class Snapshot;
+class SstFileReader;
 class Status;
 class TransactionDB;
 class WriteBatch;

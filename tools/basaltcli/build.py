@@ -55,7 +55,7 @@ def build_in(directory: Path, flavour: str, provisions: Provisions, *, with_test
     log.write_text("")
     release = provisions.release
     source = _server_source(release)
-    targets = [] if with_tests or not source else ["ha_rocksdb"]
+    targets = [] if with_tests or not source else ["ha_rocksdb", *layout.PROGRAM_NAMES]
     with locking.exclusive(directory / "lock", f"build/{directory.name}"), \
             ui.progress(f"Building Basalt, flavour {flavour}") as bar:
         process.run(["cmake", "-G", "Ninja", "-S", layout.ROOT, "-B", directory,

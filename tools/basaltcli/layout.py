@@ -9,8 +9,11 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 BUILD = ROOT / "build"
 FLAVOURS = ("release", "dev", "asan", "tsan")
 PLUGIN_NAME = "ha_rocksdb.so"
+# Programs that read the engine's files.
+PROGRAM_NAMES = ("mariadb-ldb", "mariadb-sst-dump")
 # In a build directory.
 PLUGIN_FOLDER = "plugin"
+PROGRAM_FOLDER = "programs"
 
 
 def cache_dir() -> Path:
@@ -42,6 +45,11 @@ def plugin_dir(flavour: str) -> Path:
 def plugin_file(flavour: str) -> Path:
     """The engine, as CMake builds it."""
     return plugin_dir(flavour) / PLUGIN_NAME
+
+
+def program_file(flavour: str, name: str) -> Path:
+    """One of PROGRAM_NAMES, as CMake builds it."""
+    return build_dir(flavour) / PROGRAM_FOLDER / name
 
 
 def server_dir() -> Path:

@@ -164,7 +164,8 @@ def profile() -> None:
     provisions = build.provision(library=lambda: rocksdb.ensure_counting(directory))
     engine = directory / "engine"
     build.build_in(engine, "release", provisions,
-                   cmake_options=["-DCMAKE_MODULE_LINKER_FLAGS=-fprofile-generate"])
+                   cmake_options=[f"-DCMAKE_{kind}_LINKER_FLAGS=-fprofile-generate"
+                                  for kind in ("MODULE", "EXE")])
     os.environ[PLUGIN_DIR_VARIABLE] = str(engine / layout.PLUGIN_FOLDER)
     request = command.Request([goals.STUDY], "quick", ("basalt",), blocks=1)
     if not _measure(request, True, directory, provisions.release):
