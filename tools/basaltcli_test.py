@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import socket
 import subprocess
@@ -12,8 +13,8 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from basaltcli import layout, locking, mtr, private_apt, process, rocksdb, server_process
-from basaltcli import server_release
+from basaltcli import layout, locking, mtr, package, private_apt, process, rocksdb
+from basaltcli import server_process, server_release
 from basaltcli.errors import BasaltError
 from basaltcli.server import Server, default_socket
 from basaltcli.server_release import ServerRelease
@@ -152,6 +153,34 @@ class Rocksdb(TemporaryFolder):
             with tarfile.open(rocksdb.PROFILE) as profile:
                 self.assertEqual(profile.getnames(), ["db/a.cc.gcda"])
             self.assertEqual(rocksdb.profile_differences(), [])
+
+
+class Package(TemporaryFolder):
+    def origin(self, minute: int, is_modified: bool = False) -> package.Origin:
+        time = datetime.datetime(2026, 11, 26, 2, minute, tzinfo=datetime.timezone.utc)
+        return package.Origin("3abe9b5", time, is_modified)
+
+    def test_a_version_grows_with_engine_commit_and_server(self) -> None:
+        make = package.package_version
+        ascending = [make("0.1", self.origin(15), "10.11.9-0+deb12u1"),
+                     make("0.1", self.origin(15), "10.11.18-0+deb12u1"),
+                     make("0.1", self.origin(15, True), "10.11.18-0+deb12u1"),
+                     make("0.1", self.origin(16), "10.11.18-0+deb12u1"),
+                     make("0.2", self.origin(15), "10.11.18-0+deb12u1")]
+        self.assertEqual("0.1+202611260215~10.11.18.0+deb12u1", ascending[1])
+        for older, newer in zip(ascending, ascending[1:]):
+            with self.subTest(f"{older} {newer}"):
+                subprocess.run(["dpkg", "--compare-versions", older, "lt", newer], check=True)
+
+    def test_the_engine_s_version_is_the_plugin_s(self) -> None:
+        self.assertRegex(package.engine_version(), r"^\d+\.\d+$")
+
+    def test_dpkg_reads_the_changelog(self) -> None:
+        file = self.folder / "changelog"
+        file.write_text(package.changelog(self.origin(15), "0.1+1", "10.11.18"))
+        text = process.capture(["dpkg-parsechangelog", "-l", file]) or ""
+        self.assertIn("Version: 0.1+1\n", text)
+        self.assertIn("Built for MariaDB 10.11.18.", text)
 
 
 class MtrOutput(unittest.TestCase):

@@ -336,7 +336,7 @@ STEPS = (
     Step("replication", "Replication tests", _scripts("tests/replication", "*.py")),
     Step("migration", "Taking over InnoDB tables and MyRocks servers",
          _scripts("tests/migrate", "*.py")),
-    Step("tools", "Tools for dumps, backups, checksums, online schema changes",
+    Step("tools", "Tools that show, dump, back up, compare and alter the data",
          _scripts("tests/tools", "*.py")),
     Step("faults", "Failing and full disks", _scripts("tests/faults", "*.py")),
     Step("endurance", "Endurance, the short form", _scripts("tests/endurance", "*.py")),

@@ -1,0 +1,1 @@
+"""The Debian package, in a Debian root of its own."""
