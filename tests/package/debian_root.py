@@ -125,7 +125,8 @@ class PackageTest:
         for name in files:
             self._root.must("mariadb-sst-dump", "--command=indexes", f"--file={_FILES}/{name}")
         _expect(self._root.hashes(_FILES) == before, "the tools have changed files")
-        for page in ("mariadb-ldb", "mysql_ldb", "mariadb-sst-dump"):
+        _expect_words(self._root.must("basalt-migrate", "--help"), "myrocks")
+        for page in ("mariadb-ldb", "mysql_ldb", "mariadb-sst-dump", "basalt-migrate"):
             # debootstrap's smallest root has no manual pages: dpkg leaves them out or installs them
             _expect_words(self._root.must("dpkg", "-L", package.NAME), f"/man1/{page}.1.gz")
 

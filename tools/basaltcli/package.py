@@ -21,6 +21,7 @@ from basaltcli.server_release import ServerRelease
 NAME = "mariadb-plugin-basalt"
 PACKAGES = ("debhelper", "dpkg-dev", "lintian")
 _RECIPE = layout.ROOT / "packaging" / "debian"
+_MIGRATE = layout.ROOT / "tools" / "basalt_migrate"
 _ENGINE_VERSION = re.compile(r'"(\d+\.\d+)",\n\s+MariaDB_PLUGIN_MATURITY')
 
 
@@ -114,3 +115,6 @@ def _lay_out(tree: Path, flavour: str, release: ServerRelease, origin: Origin,
     shutil.copy(layout.plugin_file(flavour), files)
     for name in layout.PROGRAM_NAMES:
         shutil.copy(layout.program_file(flavour, name), files)
+    shutil.copytree(_MIGRATE, files / _MIGRATE.name,
+                    ignore=shutil.ignore_patterns("*.1", "__pycache__"))
+    shutil.copy(_MIGRATE / "basalt-migrate.1", files)
