@@ -111,16 +111,18 @@ void Cursor::start(KeyRange range, Direction direction) {
   if (iterator_.locks()) locking_.begin_range();
 }
 
-// At an end of the iterator's range, goes on beyond it; false where moves are confined.
+// At an end of the iterator's range, goes on beyond it, or turns there; false where moves are
+// confined.
 bool Cursor::widen(Direction direction) {
-  const KeyRange& range = iterator_.range();
+  // Whatever way the scan goes on, it has come to the far end.
+  const std::string end = iterator_.far_end();
   const KeyRange& confines = iterator_.confines();
   if (direction == Direction::kForward) {
-    if (range.upper >= confines.upper) return false;
-    start({range.upper, confines.upper}, direction);
+    if (end >= confines.upper) return false;
+    start({end, confines.upper}, direction);
   } else {
-    if (range.lower <= confines.lower) return false;
-    start({confines.lower, range.lower}, direction);
+    if (end <= confines.lower) return false;
+    start({confines.lower, end}, direction);
   }
   return true;
 }

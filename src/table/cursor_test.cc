@@ -341,6 +341,27 @@ TEST_P(CursorTest, AParkedCursorGoesOnInAnotherTransaction) {
   }
 }
 
+TEST_P(CursorTest, AScanThatTurnsAtItsEndBeginsWithTheLastRowThatItMet) {
+  for (std::size_t index = 0; index < test::kIndexes; ++index) {
+    for (const bool is_forward : {true, false}) {
+      const auto move = [&](bool forward, bool& found) {
+        must(forward ? cursor_.next(record_.data(), found)
+                     : cursor_.previous(record_.data(), found));
+      };
+      open(index);
+      bool found = false;
+      must(is_forward ? cursor_.seek_first(record_.data(), found)
+                      : cursor_.seek_last(record_.data(), found));
+      cursor_.park();  // so that it goes on in a part of the index
+      int last = 0;
+      for (move(is_forward, found); found; move(is_forward, found)) last = record_.id();
+      move(!is_forward, found);
+      ASSERT_TRUE(found);
+      EXPECT_EQ(record_.id(), last) << "index " << index;
+    }
+  }
+}
+
 TEST_P(CursorTest, AConfinedCursorNeverLeavesItsRange) {
   open(test::kByCode);
   const auto prefix = [this](std::uint32_t code) {
