@@ -111,7 +111,8 @@ void IndexIterator::make_iterator(const KeyRange& range) {
   if (locks_) sequence_ = transaction_->newest_sequence();
   shown_.reset();
   shows_own_changes_ = false;
-  if (reads_unique_behind_own_changes()) {
+  if (reads_unique_behind_own_changes() &&
+      transaction_->may_have_changed(range.lower, range.upper)) {
     const codec::SecondaryCodec& codec = table_.secondary(index_number_);
     const auto same_row = [&codec](std::string_view key, std::string_view left,
                                    std::string_view right) {

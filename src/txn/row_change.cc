@@ -41,9 +41,7 @@ void RowChange::note_row(std::string_view row_key) {
   BASALT_DEBUG_ASSERT(locks_ == RowLocks::kNotNeeded ||
                       transaction_.manager_.locks().holds(transaction_.owner_, row_key,
                                                           lock::LockMode::kExclusive));
-  const std::size_t bucket = ChangeTracker::bucket_of(row_key);
-  transaction_.manager_.changes().note_change(bucket);
-  transaction_.changed_buckets_.push_back(static_cast<std::uint32_t>(bucket));
+  transaction_.note_changed_row(row_key);
 }
 
 Status RowChange::put(kv::FamilyId family, std::string_view key, std::string_view value) {

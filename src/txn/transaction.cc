@@ -74,7 +74,7 @@ void Transaction::finish() {
   }
   manager_.locks().release_all(owner_);
   transaction_snapshot_.reset();
-  statement_snapshot_.reset();
+  drop_statement_snapshot();
   has_writes_ = false;
   changed_keys_.clear();
   statement_mark_ = 0;
@@ -164,9 +164,14 @@ void Transaction::mark_statement() {
   if (in_statement_ && statement_mark_ == 0) statement_mark_ = push_mark();
 }
 
+void Transaction::drop_statement_snapshot() {
+  statement_snapshot_.reset();
+  changed_behind_statement_ = false;
+}
+
 void Transaction::end_statement() {
   in_statement_ = false;
-  statement_snapshot_.reset();
+  drop_statement_snapshot();
   if (statement_mark_ == 0) return;
   const std::size_t first = std::exchange(statement_mark_, 0);
   while (marks_.size() >= first) pop_mark().ignore("the batch has a savepoint for each mark");
@@ -174,7 +179,7 @@ void Transaction::end_statement() {
 
 Status Transaction::rollback_statement() {
   in_statement_ = false;
-  statement_snapshot_.reset();
+  drop_statement_snapshot();
   const std::size_t first = std::exchange(statement_mark_, 0);
   return first == 0 ? Status::ok() : roll_back_to_mark(first);
 }
@@ -234,7 +239,7 @@ void Transaction::open_snapshot() {
 Status Transaction::is_newer_than_snapshot(kv::FamilyId family, std::string_view key,
                                            bool& is_newer) {
   is_newer = false;
-  if (!may_be_newer_than_snapshot(key)) return Status::ok();
+  if (transaction_snapshot_ == nullptr || !may_be_newer_than_snapshot(key)) return Status::ok();
   kv::Database& database = manager_.database();
   kv::PinnedValue then;
   kv::PinnedValue now;
@@ -380,8 +385,15 @@ bool Transaction::is_unchanged_since(std::string_view row_key, std::uint64_t seq
 }
 
 bool Transaction::may_be_newer_than_snapshot(std::string_view row_key) const {
-  return transaction_snapshot_ != nullptr &&
-         !is_unchanged_since(row_key, transaction_snapshot_->sequence());
+  const kv::Snapshot* const snapshot = snapshot_of_reads();
+  return snapshot != nullptr && !is_unchanged_since(row_key, snapshot->sequence());
+}
+
+void Transaction::note_changed_row(std::string_view row_key) {
+  if (statement_snapshot_ != nullptr) changed_behind_statement_ = true;
+  const std::size_t bucket = ChangeTracker::bucket_of(row_key);
+  manager_.changes().note_change(bucket);
+  changed_buckets_.push_back(static_cast<std::uint32_t>(bucket));
 }
 
 // ---- writes

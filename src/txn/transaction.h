@@ -160,10 +160,10 @@ class Transaction {
   // Whether a consistent read may meet index entries of row versions that are older than the ones
   // this transaction locked and changed: others committed in between.
   bool may_read_behind_own_changes() const {
-    return has_writes_ && transaction_snapshot_ != nullptr;
+    return has_writes_ && (transaction_snapshot_ != nullptr || changed_behind_statement_);
   }
-  // Whether others may have committed a change of the row after the transaction's snapshot was
-  // taken: a version whose index entries the snapshot does not have.
+  // Whether others may have committed a change of the row after the snapshot was taken that
+  // consistent reads see now: a version whose index entries the snapshot does not have.
   bool may_be_newer_than_snapshot(std::string_view row_key) const;
   // Own changes made so far are included, later ones need not be.
   kv::Iterator new_iterator(kv::FamilyId family, const kv::ReadView& view, const KeyRange& range);
@@ -261,6 +261,13 @@ class Transaction {
   std::size_t push_mark();
   // Takes the top mark off, and released ones that are on top then. Changes stay.
   Status pop_mark();
+  // What consistent reads see; null: none was taken yet.
+  const kv::Snapshot* snapshot_of_reads() const {
+    return transaction_snapshot_ ? transaction_snapshot_.get() : statement_snapshot_.get();
+  }
+  void drop_statement_snapshot();
+  // A row is about to be changed.
+  void note_changed_row(std::string_view row_key);
   // Undoes the changes since the mark, which is gone then, as are all later ones.
   Status roll_back_to_mark(std::size_t number);
   bool is_savepoint(std::size_t number) const {
@@ -318,6 +325,9 @@ class Transaction {
   std::vector<OpenScan*> scans_;
   std::unique_ptr<kv::Snapshot> transaction_snapshot_;
   std::unique_ptr<kv::Snapshot> statement_snapshot_;
+  // Whether a row was changed since that: a trigger or a function of the statement has read before.
+  // Others may have changed the row in between, or taken away the unique value that it has got.
+  bool changed_behind_statement_ = false;
   std::string name_;
   // Whether a user has prepared it: TransactionManager::note_user_prepared().
   bool is_user_prepared_ = false;

@@ -33,6 +33,20 @@ TABLES = {
     "two": ("CREATE TABLE t (id INT PRIMARY KEY, v INT)", "INSERT INTO t VALUES (1, 10), (2, 20)",
             "CREATE TABLE s (id INT PRIMARY KEY, k INT, v INT, KEY k (k))",
             "INSERT INTO s VALUES (1, 1, 10), (2, 2, 20), (3, 3, 30)"),
+    # After each change a trigger notes in s what the table's indexes have.
+    "watched": ("CREATE TABLE t (id INT PRIMARY KEY, k INT, u INT, v INT, KEY k (k), "
+                "UNIQUE KEY u (u))",
+                "INSERT INTO t VALUES (10, 10, 10, 0), (20, 20, 20, 0), (30, 30, 30, 0)",
+                "CREATE TABLE s (n INT AUTO_INCREMENT PRIMARY KEY, what VARCHAR(200))",
+                "CREATE FUNCTION seen() RETURNS VARCHAR(200) BEGIN DECLARE a, b, c VARCHAR(60); "
+                "SELECT GROUP_CONCAT(k ORDER BY k) INTO a FROM t FORCE INDEX (k) WHERE k > 0; "
+                "SELECT GROUP_CONCAT(u ORDER BY u) INTO b FROM t FORCE INDEX (u) WHERE u > 0; "
+                "SELECT GROUP_CONCAT(id, '=', v ORDER BY id) INTO c FROM t FORCE INDEX (k) "
+                "WHERE k > 0; RETURN CONCAT_WS(' ', a, b, c); END",
+                "CREATE TRIGGER updated AFTER UPDATE ON t FOR EACH ROW "
+                "INSERT INTO s (what) VALUES (seen())",
+                "CREATE TRIGGER deleted AFTER DELETE ON t FOR EACH ROW "
+                "INSERT INTO s (what) VALUES (seen())"),
 }
 
 
@@ -77,6 +91,7 @@ class Engine:
     def run(self, case: Case, level: Level) -> Outcome:
         """The case's script at a level, on new tables and new connections."""
         self._do("DROP TABLE IF EXISTS t, s")
+        self._do("DROP FUNCTION IF EXISTS seen")
         for sql in filter(None, TABLES[case.table]):
             self._do(sql)
         steps = case.steps()

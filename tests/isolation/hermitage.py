@@ -3,10 +3,11 @@
 Usage: ./basalt python tests/isolation/hermitage.py [--update] [--case NAME ...] [--level L ...]
                                                     [--show]
 
-Scripts of steps for several sessions (_anomalies.py, _lock_cases.py; the Hermitage cases and many
-more) run at the four levels, and at REPEATABLE READ with snapshot isolation. Rows, who waits for
-which step, and error numbers must be the same, except where _differences.py says why not; what it
-says must be seen. docs/isolation.md is made of the answers, and compared; --update writes it.
+Scripts of steps for several sessions (_anomalies.py, _lock_cases.py, _scan_cases.py; the Hermitage
+cases and many more) run at the four levels, and at REPEATABLE READ with snapshot isolation. Rows,
+who waits for which step, and error numbers must be the same, except where _differences.py says why
+not; what it says must be seen. docs/isolation.md is made of the answers, and compared; --update
+writes it.
 
 A step waits when its engine says so: InnoDB by transaction, ours by the number of waiting requests.
 Should it not say so, a step that is not over after some seconds waits too, which is reported.
@@ -31,6 +32,7 @@ from tests.isolation._differences import KNOWN, known
 from tests.isolation._engine import LEVELS, Engine
 from tests.isolation._lock_cases import LOCK_CASES
 from tests.isolation._report import ENGINES, difference_lines, differs
+from tests.isolation._scan_cases import SCAN_CASES
 from tests.isolation._script import Case, Outcome
 from tests.support import workspace
 from tests.support.workspace import Tally, Workspace
@@ -136,7 +138,7 @@ def check_names(cases: list[Case]) -> bool:
 
 
 def run(work: Workspace, arguments: argparse.Namespace) -> Tally:
-    cases = [case for case in (*ANOMALIES, *LOCK_CASES)
+    cases = [case for case in (*ANOMALIES, *LOCK_CASES, *SCAN_CASES)
              if not arguments.case or any(case.name.startswith(name) for name in arguments.case)]
     levels = [level.short for level in LEVELS
               if not arguments.level or level.short in arguments.level]
