@@ -18,7 +18,7 @@ void GapLocker::begin(const IndexIterator& iterator) {
 
 Status GapLocker::lock_up_to(IndexIterator& iterator, const LockingRead& read, bool has_condition) {
   const bool is_forward = iterator.direction() == Direction::kForward;
-  while (true) {
+  for (bool is_fresh = false;; is_fresh = true) {
     BASALT_TRY(iterator.status());
     const bool is_on_key = iterator.is_valid();
     bound_ = is_on_key ? iterator.key() : std::string_view(iterator.far_end());
@@ -40,7 +40,7 @@ Status GapLocker::lock_up_to(IndexIterator& iterator, const LockingRead& read, b
     const bool was_locked =
         !locked_end_.empty() && (is_forward ? far <= locked_end_ : far >= locked_end_);
     bool is_complete = true;
-    if (!was_locked) BASALT_TRY(lock(gap, iterator, read, is_complete));
+    if (!was_locked) BASALT_TRY(lock(gap, iterator, read, is_fresh, is_complete));
     if (is_complete) {
       edge_ = far;
       return Status::ok();
@@ -54,9 +54,10 @@ Status GapLocker::lock_up_to(IndexIterator& iterator, const LockingRead& read, b
 // then what was committed too late for the iterator (txn::InsertRegistry), which then is not
 // complete. What is open already is waited for before the range is locked: its transaction may want
 // to insert more there. Without gap locks, at READ COMMITTED, what is being inserted is waited for
-// all the same.
+// all the same, and commits are looked for once with every entry: a row that others have moved, and
+// that is still ahead of the scan, must be met.
 Status GapLocker::lock(const Gap& gap, IndexIterator& iterator, const LockingRead& read,
-                       bool& is_complete) {
+                       bool is_fresh, bool& is_complete) {
   txn::Transaction& transaction = iterator.transaction();
   bool waited = false;
   const bool waits = read.on_locked == OnLockedRow::kWait;
@@ -67,7 +68,7 @@ Status GapLocker::lock(const Gap& gap, IndexIterator& iterator, const LockingRea
     transaction.lock_gap(gap.lower, gap.upper);
   }
   if (waits) BASALT_TRY(await_pending_inserts(gap, SIZE_MAX, iterator, read, waited));
-  is_complete = !((waited || read.locks_gaps) &&
+  is_complete = !((waited || read.locks_gaps || !is_fresh) &&
                   transaction.may_lack_inserts(gap.lower, iterator.sequence()));
   return Status::ok();
 }

@@ -37,7 +37,10 @@ class GapLocker {
     std::string_view awaited_upper;
   };
 
-  Status lock(const Gap& gap, IndexIterator& iterator, const LockingRead& read, bool& is_complete);
+  // `is_complete`: the iterator shows what the gap has; for a read without gap locks it is only
+  // asked if `is_fresh` is false: the iterator was not made anew for this entry.
+  Status lock(const Gap& gap, IndexIterator& iterator, const LockingRead& read, bool is_fresh,
+              bool& is_complete);
   Status await_pending_inserts(const Gap& gap, std::size_t most, IndexIterator& iterator,
                                const LockingRead& read, bool& waited);
 

@@ -2,6 +2,7 @@
 #include <map>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,8 +16,10 @@ namespace basalt::table {
 namespace {
 
 using basalt::test::must;
+using basalt::test::succeeds;
 using test::Keys;
 using test::Row;
+using test::SortKey;
 
 constexpr int kRounds = 600;
 constexpr int kRows = 8;
@@ -163,6 +166,75 @@ TEST_P(TwoSessionsModelTest, AStatementSeesItsSnapshotAndInItsPlaceWhatItHasChan
     }
     own.commit();
     ASSERT_EQ(store_.check(), std::vector<std::string>()) << "round " << round << "\n" << story_;
+  }
+}
+
+// The key of a row's entry, comparable as the index is ordered.
+SortKey entry_key(Keys keys, std::size_t index, const std::string& primary_key, const Row& row) {
+  if (index == test::kPrimary) return {primary_key};
+  SortKey key = test::sort_key(keys, index, row);
+  key.resize(index == test::kByAmount ? 2 : 1);
+  const bool is_unique = index == test::kByCode || (index == test::kByEmail && row.email);
+  if (!is_unique) key.push_back(primary_key);
+  return key;
+}
+
+TEST_P(TwoSessionsModelTest, AScanThatLocksMeetsRowsThatAreMovedAheadOfIt) {
+  for (int round = 0; round < kRounds; ++round) {
+    fill();
+    test::Session own(store_);
+    const bool is_repeatable = one_in(3);
+    own.transaction().begin_statement(level(is_repeatable));
+    const std::size_t index = pick(test::kIndexes);
+    const bool is_forward = one_in(2);
+    note("scan of index " + std::to_string(index) + (is_forward ? "" : " backward") +
+         (is_repeatable ? " with gap locks" : ""));
+    LockingRead locking{.wait = {.may_wait = false}, .locks_gaps = is_repeatable};
+    Cursor cursor(store_.table());
+    cursor.open(own.transaction(), index, locking, codec::ColumnSet(test::kColumns, true), false);
+    const auto key_of = [&](const Known& known) {
+      return entry_key(GetParam(), index, known.key, known.row);
+    };
+    std::optional<SortKey> at;
+    const auto is_ahead = [&](const Known& known) {
+      return !at || (is_forward ? key_of(known) > *at : key_of(known) < *at);
+    };
+    std::set<int> awaited;  // to be met, as they have been ahead all the time
+    for (const auto& [number, known] : rows_) awaited.insert(number);
+    std::set<int> met;
+    test::Record record;
+    bool found = false;
+    while (true) {
+      for (std::size_t i = pick(3); i > 0; --i) disturb();
+      std::erase_if(awaited, [&](int number) {
+        return !rows_.contains(number) || !is_ahead(rows_.at(number));
+      });
+      ASSERT_TRUE(succeeds(!at          ? (is_forward ? cursor.seek_first(record.data(), found)
+                                                      : cursor.seek_last(record.data(), found))
+                           : is_forward ? cursor.next(record.data(), found)
+                                        : cursor.previous(record.data(), found)))
+          << "round " << round << "\n"
+          << story_;
+      if (!found) break;
+      const Row row = record.row();
+      note("the scan meets " + testing::PrintToString(row));
+      ASSERT_TRUE(rows_.contains(number_of(row))) << "round " << round << "\n" << story_;
+      const Known& known = rows_.at(number_of(row));
+      ASSERT_EQ(row, known.row) << "round " << round << "\n" << story_;
+      ASSERT_TRUE(is_ahead(known)) << "round " << round << "\n" << story_;
+      ASSERT_TRUE(met.insert(number_of(row)).second) << "round " << round << "\n" << story_;
+      awaited.erase(number_of(row));
+      at = key_of(known);
+      if (is_repeatable || !one_in(3)) continue;
+      // The row does not match; it may be met again.
+      cursor.release_row_lock();
+      met.erase(number_of(row));
+    }
+    ASSERT_TRUE(awaited.empty()) << "row " << *awaited.begin() << " is not met, round " << round
+                                 << "\n"
+                                 << story_;
+    cursor.close();
+    own.commit();
   }
 }
 
