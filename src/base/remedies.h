@@ -23,6 +23,8 @@ struct Remedies {
   std::string_view lower_reserve = "lower the reserve";
   // About a transaction that takes too much.
   std::string_view raise_transaction_memory = "raise the limit of a transaction's memory";
+  // About too many column families.
+  std::string_view remove_family = "remove one without tables";
 };
 
 // General words until set_remedies() has been called.

@@ -20,13 +20,18 @@ constexpr std::uint64_t kDatabaseSizesMax = 8;
 
 }  // namespace
 
-CacheWarmer::CacheWarmer(rdb::DB& database, rdb::ColumnFamilyHandle& family,
+CacheWarmer::CacheWarmer(rdb::DB& database, Families families,
                          std::shared_ptr<const BlockCache> cache, std::uint64_t file_bytes) {
   if (file_bytes == 0 || file_bytes > kDatabaseSizesMax * cache->GetCapacity()) return;
-  thread_ = std::thread([this, &database, &family, cache = std::move(cache)] {
-    pthread_setname_np(pthread_self(), "rocksdb:load");
-    load(database, family, *cache);
-  });
+  thread_ = std::thread(
+      [this, &database, families = std::move(families), cache = std::move(cache)]() mutable {
+        pthread_setname_np(pthread_self(), "rocksdb:load");
+        for (auto& family : families) {
+          if (!load(database, *family, *cache)) break;
+          family.reset();
+        }
+        families.clear();
+      });
 }
 
 CacheWarmer::~CacheWarmer() {
@@ -34,7 +39,7 @@ CacheWarmer::~CacheWarmer() {
   if (thread_.joinable()) thread_.join();
 }
 
-void CacheWarmer::load(rdb::DB& database, rdb::ColumnFamilyHandle& family,
+bool CacheWarmer::load(rdb::DB& database, rdb::ColumnFamilyHandle& family,
                        const BlockCache& cache) const {
   rdb::ReadOptions options;
   options.readahead_size = kReadBytes;
@@ -43,9 +48,9 @@ void CacheWarmer::load(rdb::DB& database, rdb::ColumnFamilyHandle& family,
   int number = 0;
   for (entries->SeekToFirst(); entries->Valid(); entries->Next()) {
     if (++number % kStride != 0) continue;
-    if (must_stop_.load(std::memory_order_relaxed) || cache.is_full()) break;
+    if (must_stop_.load(std::memory_order_relaxed) || cache.is_full()) return false;
   }
-  entries->status().PermitUncheckedError();
+  return entries->status().ok() && !must_stop_.load(std::memory_order_relaxed);
 }
 
 }  // namespace basalt::block_cache

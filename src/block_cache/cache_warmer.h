@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <thread>
+#include <vector>
 
 #include "rdb/rocksdb_fwd.h"
 
@@ -21,15 +22,19 @@ class BlockCache;
 // Errors      End it. Queries that meet the same report it.
 class CacheWarmer {
  public:
-  // `file_bytes`: of all tables. `database` and `family` must outlive the loader.
-  CacheWarmer(rdb::DB& database, rdb::ColumnFamilyHandle& family,
-              std::shared_ptr<const BlockCache> cache, std::uint64_t file_bytes);
+  using Families = std::vector<std::shared_ptr<rdb::ColumnFamilyHandle>>;
+
+  // `families`: of tables, to be read in this order, and let go then. `file_bytes`: of all tables.
+  // `database` must outlive the loader.
+  CacheWarmer(rdb::DB& database, Families families, std::shared_ptr<const BlockCache> cache,
+              std::uint64_t file_bytes);
   ~CacheWarmer();
   CacheWarmer(const CacheWarmer&) = delete;
   CacheWarmer& operator=(const CacheWarmer&) = delete;
 
  private:
-  void load(rdb::DB& database, rdb::ColumnFamilyHandle& family, const BlockCache& cache) const;
+  // False when it is to end.
+  bool load(rdb::DB& database, rdb::ColumnFamilyHandle& family, const BlockCache& cache) const;
 
   std::atomic<bool> must_stop_{false};
   std::thread thread_;

@@ -79,6 +79,11 @@ Status exists_already(std::string_view name) {
   return Status(ErrorCode::kTableExists, "table '" + std::string(name) + "' already exists");
 }
 
+bool may_hold_tables(const kv::Database& database, std::uint64_t family) {
+  if (family > UINT32_MAX || family == kv::kSystemFamily) return false;
+  return database.hold_family(static_cast<kv::FamilyId>(family)) != nullptr;
+}
+
 Status changed_otherwise(std::string_view name) {
   return Status(ErrorCode::kDefinitionMismatch,
                 "table '" + std::string(name) + "' has other changes than new indexes");
@@ -117,7 +122,6 @@ Status Catalog::load_counters() {
 }
 
 Status Catalog::load_tables() {
-  const std::size_t families = database_.family_names().size();
   return scan(database_, RecordType::kTable, [&](std::string_view name, std::string_view value) {
     Result<TableDefinition> table = parse_definition(value);
     if (!table.is_ok()) {
@@ -126,7 +130,7 @@ Status Catalog::load_tables() {
     }
     if (table.value().name != name) return corrupt("a table name");
     for (const IndexDefinition& index : table.value().indexes) {
-      if (index.family >= families) return corrupt("an index's column family");
+      if (!may_hold_tables(database_, index.family)) return corrupt("an index's column family");
     }
     auto pointer = std::make_shared<const TableDefinition>(std::move(table.value()));
     mutex_.assert_held();
@@ -141,7 +145,7 @@ Status Catalog::load_dropped() {
               [this](std::string_view key, std::string_view value) {
                 std::uint64_t family = 0;
                 if (key.size() != 4 || !consume_varint(value, family) ||
-                    family >= database_.family_names().size()) {
+                    !may_hold_tables(database_, family)) {
                   return corrupt("a dropped index");
                 }
                 const DroppedIndex index{load_be32(key.data()), static_cast<kv::FamilyId>(family)};
@@ -490,6 +494,23 @@ std::vector<DroppedIndex> Catalog::dropped_indexes() const {
   std::vector<DroppedIndex> indexes;
   for (const auto& [id, index] : dropped_) indexes.push_back(index);
   return indexes;
+}
+
+bool Catalog::is_family_in_use(kv::FamilyId family, std::string& user) const {
+  const MutexLock guard(mutex_);
+  for (const auto& [name, table] : tables_) {
+    for (const IndexDefinition& index : table->indexes) {
+      if (index.family != family) continue;
+      user = "index '" + index.name + "' of table '" + name + "'";
+      return true;
+    }
+  }
+  for (const auto& [id, index] : building_) {
+    if (index.family != family) continue;
+    user = "index " + std::to_string(id) + ", which is being built,";
+    return true;
+  }
+  return false;
 }
 
 Status Catalog::forget_dropped(IndexId id) {

@@ -125,6 +125,10 @@ class Catalog {
   // The new indexes are dropped ones from now on, unless they were published.
   void abandon_indexes(const TablePointer& altered);
 
+  // Whether a table, or an ALTER TABLE that is building it, has an index in the family; `user` is
+  // then which one, in words. Dropped ones do not count.
+  bool is_family_in_use(kv::FamilyId family, std::string& user) const;
+
   std::vector<DroppedIndex> dropped_indexes() const;
   // To be called when an index's entries are gone. Buffered: a crash may bring the index back, to
   // be reclaimed once more.

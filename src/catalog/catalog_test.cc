@@ -342,6 +342,26 @@ TEST_F(CatalogTest, StoredRecordsAreFrozen) {
   EXPECT_EQ(kv::test::count_entries(*database_, kv::kSystemFamily, {}), 4u);
 }
 
+TEST_F(CatalogTest, IndexesInOtherFamiliesAreKnownThereInEveryState) {
+  const kv::FamilyId hot = must(database_->ensure_family("hot"));
+  std::string user;
+  EXPECT_FALSE(catalog_->is_family_in_use(hot, user));
+  TableDefinition table = make_table("d/t");
+  table.indexes[1].family = hot;
+  must(catalog_->create(table));
+  crash();
+  EXPECT_TRUE(catalog_->is_family_in_use(hot, user));
+  EXPECT_EQ(user, "index 'index1' of table 'd/t'");
+  must(catalog_->truncate("d/t"));
+  EXPECT_TRUE(catalog_->is_family_in_use(hot, user));
+  must(catalog_->drop("d/t"));
+  crash();
+  EXPECT_FALSE(catalog_->is_family_in_use(hot, user));
+  std::size_t in_hot = 0;
+  for (const DroppedIndex& index : catalog_->dropped_indexes()) in_hot += index.family == hot;
+  EXPECT_EQ(in_hot, 2u) << "of before the table was emptied, and after";
+}
+
 TEST_F(CatalogTest, ADictionaryOfALaterFormatIsRefusedWithAdvice) {
   plant("\x00"s, "\x02");
   const Status status = load_again();

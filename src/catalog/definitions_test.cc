@@ -127,6 +127,18 @@ TEST(Definitions, StoredFormatIsFrozen) {
             "\x00\x01\x00\x02\x01\x01p\x01\x00\x01\x00"s);
 }
 
+// Pins the place and the form of the column family's number.
+TEST(Definitions, StoredFormatOfFamiliesIsFrozen) {
+  TableDefinition table = smallest();
+  table.indexes[0].family = 300;
+  EXPECT_EQ(stored_form(table),
+            "\x01\x00\x01"
+            "a"
+            "\x01\x01\x01"
+            "c"
+            "\x00\x01\x00\x02\x01\x01p\x01\xAC\x02\x01\x00"s);
+}
+
 // Pins the stored form of value-locked parts: twice their number, plus 1 if the index is unique.
 TEST(Definitions, StoredFormatOfGuardedPartsIsFrozen) {
   TableDefinition table = orders();

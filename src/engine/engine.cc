@@ -145,12 +145,18 @@ void Engine::note_new_table(const catalog::TablePointer& definition) {
   shared_table(definition).state->exists_since = database_->newest_sequence();
 }
 
-Status Engine::create_table(catalog::TableDefinition definition,
-                            std::uint64_t auto_increment_start) {
-  Result<catalog::TablePointer> created =
-      catalog_->create(std::move(definition), auto_increment_start);
-  if (!created.is_ok()) return created.take_status();
-  note_new_table(created.value());
+Status Engine::create_table(catalog::TableDefinition definition, std::uint64_t auto_increment_start,
+                            const FamilyNames& families) {
+  catalog::TablePointer table;
+  {
+    const MutexLock guard(placement_mutex_);
+    BASALT_TRY(place(definition, families));
+    Result<catalog::TablePointer> created =
+        catalog_->create(std::move(definition), auto_increment_start);
+    if (!created.is_ok()) return created.take_status();
+    table = created.value();
+  }
+  note_new_table(table);
   return Status::ok();
 }
 
@@ -202,7 +208,10 @@ Status Engine::truncate_table(std::string_view name, const void* user, Undecided
   return Status::ok();
 }
 
-Result<catalog::TablePointer> Engine::reserve_indexes(catalog::TableDefinition altered) {
+Result<catalog::TablePointer> Engine::reserve_indexes(catalog::TableDefinition altered,
+                                                      const FamilyNames& families) {
+  const MutexLock guard(placement_mutex_);
+  BASALT_TRY(place(altered, families));
   return catalog_->reserve_indexes(std::move(altered));
 }
 
@@ -252,11 +261,13 @@ void Engine::abandon_indexes(const catalog::TablePointer& altered) {
   worker_->wake();
 }
 
-Engine::StoredIndex Engine::describe(catalog::IndexId id, kv::FamilyId family) {
+// Whoever calls holds the family.
+Engine::StoredIndex Engine::describe(catalog::IndexId id, const kv::Family& family) {
   const KeyRange range = index_key_range(id);
-  const kv::RangeSize size = database_->estimate(family, range);
+  const kv::RangeSize size = database_->estimate(family.id, range);
   return {.id = id,
-          .family = family,
+          .family = family.id,
+          .family_name = family.name,
           .state = catalog_->state_of(id),
           .table = catalog_->find_by_index(id),
           .bytes = size.bytes + size.memtable_bytes,
@@ -265,14 +276,19 @@ Engine::StoredIndex Engine::describe(catalog::IndexId id, kv::FamilyId family) {
 
 Result<std::vector<Engine::StoredIndex>> Engine::stored_indexes() {
   std::map<catalog::IndexId, StoredIndex> found;
+  const std::vector<kv::Family> families = database_->families();
   for (const catalog::DroppedIndex& dropped : catalog_->dropped_indexes()) {
-    StoredIndex index = describe(dropped.id, dropped.family);
+    const auto family = std::ranges::find(families, dropped.family, &kv::Family::id);
+    const kv::FamilyHold hold = database_->hold_family(dropped.family);
+    if (family == families.end() || hold == nullptr) continue;
+    StoredIndex index = describe(dropped.id, *family);
     // Else it was reclaimed and forgotten meanwhile.
     if (index.state == catalog::IndexState::kDropped) found.emplace(dropped.id, std::move(index));
   }
-  for (kv::FamilyId family = 0; family < database_->family_names().size(); ++family) {
-    if (family == kv::kSystemFamily) continue;
-    Result<std::vector<std::uint32_t>> ids = database_->stored_indexes(family);
+  for (const kv::Family& family : families) {
+    const kv::FamilyHold hold = database_->hold_family(family.id);
+    if (family.id == kv::kSystemFamily || hold == nullptr) continue;
+    Result<std::vector<std::uint32_t>> ids = database_->stored_indexes(family.id);
     if (!ids.is_ok()) return ids.take_status();
     std::vector<StoredIndex> unknown;
     for (const std::uint32_t id : ids.value()) {
@@ -285,7 +301,7 @@ Result<std::vector<Engine::StoredIndex>> Engine::stored_indexes() {
     }
     if (unknown.empty()) continue;
     // One that was reclaimed between the two looks has no entries any more.
-    ids = database_->stored_indexes(family);
+    ids = database_->stored_indexes(family.id);
     if (!ids.is_ok()) return ids.take_status();
     for (StoredIndex& index : unknown) {
       if (std::ranges::binary_search(ids.value(), index.id)) found.emplace(index.id, index);

@@ -1,9 +1,11 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/mutex.h"
 #include "base/status.h"
@@ -60,8 +62,13 @@ class Engine {
       const codec::TableLayout& layout, const table::AutoIncrementSource& auto_increment);
   std::shared_ptr<stats::TableStatistics> statistics(const catalog::TablePointer& definition);
 
+  // The names of the column families for indexes, in the order of a definition's; an empty one, or
+  // none, is the default family. Those that do not exist are made.
+  using FamilyNames = std::vector<std::string>;
+
   // Catalog changes, with what else must follow them.
-  Status create_table(catalog::TableDefinition definition, std::uint64_t auto_increment_start);
+  Status create_table(catalog::TableDefinition definition, std::uint64_t auto_increment_start,
+                      const FamilyNames& families = {});
   // What to do about changes of the table that are neither committed nor rolled back.
   enum class Undecided : std::uint8_t {
     kRefuse,  // as check_decided()
@@ -87,8 +94,9 @@ class Engine {
   // ---- indexes added to a table that others read, and nobody writes, meanwhile: reserve -> build
   // -> publish, or abandon at any time before.
 
-  // As catalog::Catalog::reserve_indexes().
-  Result<catalog::TablePointer> reserve_indexes(catalog::TableDefinition altered);
+  // As catalog::Catalog::reserve_indexes(); indexes that the table has stay where they are.
+  Result<catalog::TablePointer> reserve_indexes(catalog::TableDefinition altered,
+                                                const FamilyNames& families = {});
   // Makes the entries of the new indexes; `layout` is the table's. Returns the number of rows.
   // Errors as of table::IndexBuilder and check_decided(): the table is as it was.
   Result<std::uint64_t> build_indexes(const catalog::TablePointer& altered,
@@ -102,11 +110,22 @@ class Engine {
   // Has what was built reclaimed, unless it was published.
   void abandon_indexes(const catalog::TablePointer& altered);
 
+  // ---- column families
+
+  // Removes a family without tables. Waits until the indexes of dropped ones are reclaimed, which
+  // takes the background a moment; `may_wait` is asked ten times a second. kNotFound;
+  // kInvalidArgument, with what is in it, if a table has an index there, or a transaction that has
+  // not ended has changed a dropped one; kInterrupted.
+  Status remove_family(std::string_view name, const std::function<bool()>& may_wait);
+  // Rewrites all files of a family, without what is obsolete. kNotFound; as Database::compact().
+  Status compact_family(std::string_view name, const std::function<bool()>& is_interrupted);
+
   // ---- what there is
 
   struct StoredIndex {
     catalog::IndexId id = 0;
     kv::FamilyId family = 0;
+    std::string family_name;
     catalog::IndexState state = catalog::IndexState::kUnknown;
     catalog::TablePointer table;  // null without one
     std::uint64_t bytes = 0;      // about
@@ -120,7 +139,9 @@ class Engine {
   Engine() = default;
   SharedTable& shared_table(const catalog::TablePointer& definition) BASALT_REQUIRES(mutex_);
   void note_new_table(const catalog::TablePointer& definition);
-  StoredIndex describe(catalog::IndexId id, kv::FamilyId family);
+  Status place(catalog::TableDefinition& table, const FamilyNames& families)
+      BASALT_REQUIRES(placement_mutex_);
+  StoredIndex describe(catalog::IndexId id, const kv::Family& family);
 
   std::unique_ptr<kv::Database> database_;
   std::unique_ptr<catalog::Catalog> catalog_;
@@ -128,6 +149,9 @@ class Engine {
   std::unique_ptr<lock::LockManager> locks_;
   std::unique_ptr<txn::TransactionManager> transactions_;
   std::unique_ptr<maintenance::Worker> worker_;
+  // Held from the choice of a family for an index until the dictionary has the index, so that
+  // nobody removes the family meanwhile.
+  Mutex placement_mutex_{MutexRank::kPlacement};
   Mutex mutex_{MutexRank::kEngine};
   std::map<catalog::TableId, SharedTable> shared_tables_ BASALT_GUARDED_BY(mutex_);
 };

@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "base/assert.h"
+#include "base/failpoint.h"
 #include "base/log.h"
 #include "base/machine.h"
 #include "base/remedies.h"
@@ -42,7 +43,6 @@ namespace {
 
 // How often a compaction that somebody waits for looks whether it is to end.
 constexpr std::chrono::milliseconds kInterruptionInterval{100};
-constexpr std::string_view kSystemFamilyName = "__system__";
 
 }  // namespace
 
@@ -217,18 +217,40 @@ Status Database::handle_wal_gap() {
   return Status::ok();
 }
 
+rdb::ColumnFamilyOptions Database::table_family_options() const {
+  return make_table_family_options(options_, cache_, key_structures_);
+}
+
+// Those that the database has and those that every one has. A family that a crash has left without
+// a definition that says so is as good as any other.
+Result<std::vector<rdb::ColumnFamilyDescriptor>> Database::stored_families(
+    const rdb::DBOptions& options) const {
+  std::vector<std::string> names;
+  // Without this file there is no database, and the opening makes one, or says why not.
+  if (env_->FileExists(options_.directory + "/CURRENT").ok()) {
+    BASALT_TRY(rdb::from_rocksdb(rdb::DB::ListColumnFamilies(options, options_.directory, &names)));
+  }
+  std::vector<rdb::ColumnFamilyDescriptor> descriptors;
+  descriptors.emplace_back(std::string(kDefaultFamilyName), table_family_options());
+  descriptors.emplace_back(std::string(kSystemFamilyName), make_system_family_options(options_));
+  for (const std::string& name : names) {
+    if (name == kDefaultFamilyName || name == kSystemFamilyName) continue;
+    descriptors.emplace_back(name, table_family_options());
+  }
+  return descriptors;
+}
+
 Status Database::open_families() {
-  const std::shared_ptr<block_cache::BlockCache> cache = make_block_cache(options_);
-  rdb::DBOptions db_options = make_db_options(options_, cache);
+  cache_ = make_block_cache(options_);
+  rdb::DBOptions db_options = make_db_options(options_, cache_);
   db_options.env = env_.get();
   db_options.listeners.push_back(wal::make_health_listener(health_));
   db_options.listeners.push_back(make_release_listener(iterators_));
   check_relied_on(db_options);
-  std::vector<rdb::ColumnFamilyDescriptor> descriptors;
-  descriptors.emplace_back(rdb::kDefaultColumnFamilyName,
-                           make_table_family_options(options_, cache, key_structures_));
-  descriptors.emplace_back(std::string(kSystemFamilyName), make_system_family_options(options_));
+  Result<std::vector<rdb::ColumnFamilyDescriptor>> descriptors = stored_families(db_options);
+  if (!descriptors.is_ok()) return descriptors.take_status();
 
+  std::vector<rdb::ColumnFamilyHandle*> handles;
   rdb::TransactionDBOptions transaction_options;
   // Row locks are ours (lock/); RocksDB's own would only cost.
   transaction_options.skip_concurrency_control = true;
@@ -238,31 +260,40 @@ Status Database::open_families() {
     continuity_ = std::make_unique<wal::WalContinuity>(*files_);
     db_options.wal_filter = continuity_.get();
     opened = rdb::from_rocksdb(rdb::TransactionDB::Open(
-        db_options, transaction_options, options_.directory, descriptors, &families_, &db_));
+        db_options, transaction_options, options_.directory, descriptors.value(), &handles, &db_));
     if (continuity_->gap()) BASALT_TRY(handle_wal_gap());
   } while (continuity_->gap());
   BASALT_TRY(std::move(opened));
-  BASALT_ASSERT(families_.size() == descriptors.size());
+  BASALT_ASSERT(handles.size() == descriptors.value().size());
+  BASALT_TRY(families_.open(*db_, handles));
   snapshots_ = std::make_unique<SnapshotPool>(*db_->GetBaseDB());
-  begin_caching(cache);
+  begin_caching();
   return Status::ok();
 }
 
-void Database::begin_caching(const std::shared_ptr<block_cache::BlockCache>& cache) {
+void Database::begin_caching() {
   if (options_.process_memory_bytes != 0) {
     budget_ = std::make_unique<block_cache::MemoryBudget>(
         [at_start = options_.process_memory_bytes] { return limited_memory_bytes(at_start); },
-        options_.memtables_total_bytes / 2, cache,
+        options_.memtables_total_bytes / 2, cache_,
         given_.block_cache_bytes == 0 ? std::numeric_limits<std::uint64_t>::max()
-                                      : cache->GetCapacity());
+                                      : cache_->GetCapacity());
   }
-  rdb::ColumnFamilyHandle* const tables = family_handle(kDefaultFamily);
-  rdb::TablePropertiesCollection files;
-  if (!db_->GetPropertiesOfAllTables(tables, &files).ok()) return;
-  const DataBytes bytes = data_bytes(files);
-  cache->begin_with(bytes.raw);
+  std::vector<FamilyHold> of_tables;
+  DataBytes bytes;
+  for (FamilyHold& family : families_.hold_all()) {
+    if (family->GetID() == kSystemFamily) continue;
+    rdb::TablePropertiesCollection files;
+    if (!db_->GetPropertiesOfAllTables(family.get(), &files).ok()) return;
+    const DataBytes more = data_bytes(files);
+    bytes.raw += more.raw;
+    bytes.stored += more.stored;
+    of_tables.push_back(std::move(family));
+  }
+  cache_->begin_with(bytes.raw);
   if (options_.direct_io != DirectIo::kOn) return;
-  loader_ = std::make_unique<block_cache::CacheWarmer>(*db_, *tables, cache, bytes.stored);
+  loader_ =
+      std::make_unique<block_cache::CacheWarmer>(*db_, std::move(of_tables), cache_, bytes.stored);
 }
 
 DatabaseOptions Database::current_options() const {
@@ -282,20 +313,13 @@ Database::~Database() {
   budget_.reset();
   snapshots_.reset();
   iterators_->release_idle();
-  for (rdb::ColumnFamilyHandle* family : families_) {
-    rdb::from_rocksdb(db_->DestroyColumnFamilyHandle(family)).ignore("the database closes anyway");
-  }
+  families_.close();
   const Status status = rdb::from_rocksdb(db_->Close());
   if (!status.is_ok()) log_message(LogLevel::kWarning, "closing RocksDB: " + status.message());
   delete db_;
 }
 
 rdb::TransactionDB& Database::rocksdb() { return *db_; }
-
-rdb::ColumnFamilyHandle* Database::family_handle(FamilyId family) const {
-  BASALT_DEBUG_ASSERT(family < families_.size());
-  return families_[family];
-}
 
 Status Database::get(FamilyId family, std::string_view key, const ReadView& view,
                      PinnedValue& value, bool& found) {
@@ -370,7 +394,7 @@ std::unique_ptr<bulk::SstWriter> Database::new_sst_writer(FamilyId family, std::
 
 Status Database::ingest(FamilyId family, const std::vector<std::string>& paths) {
   if (paths.empty()) return Status::ok();
-  BASALT_DEBUG_ASSERT(family == kDefaultFamily);
+  BASALT_DEBUG_ASSERT(family != kSystemFamily);
   BASALT_TRY(health_->check_not_read_only());
   rdb::IngestExternalFileOptions options;
   options.move_files = true;
@@ -437,7 +461,15 @@ Status Database::outcome_of_write(const rdb::Status& status) const {
 Status Database::flush() {
   BASALT_TRY(health_->check_not_read_only());
   release_idle();
-  Status status = rdb::from_rocksdb(db_->Flush(rdb::FlushOptions(), families_));
+  rdb::Status flushed;
+  do {
+    const std::vector<FamilyHold> holds = families_.hold_all();
+    std::vector<rdb::ColumnFamilyHandle*> handles;
+    for (const FamilyHold& hold : holds) handles.push_back(hold.get());
+    flushed = db_->Flush(rdb::FlushOptions(), handles);
+    // One was removed meanwhile.
+  } while (flushed.IsColumnFamilyDropped());
+  Status status = rdb::from_rocksdb(flushed);
   // A caller that is told of the error finds the database read-only.
   if (!status.is_ok()) await_cause();
   return status;
@@ -513,10 +545,25 @@ std::string Database::property(FamilyId family, std::string_view name) {
   return value;
 }
 
-std::vector<std::string> Database::family_names() const {
-  std::vector<std::string> names;
-  for (rdb::ColumnFamilyHandle* family : families_) names.push_back(family->GetName());
-  return names;
+Result<FamilyId> Database::ensure_family(std::string_view name) {
+  if (const std::optional<FamilyId> known = find_family(name)) return FamilyId{*known};
+  BASALT_TRY(check_family_name(name));
+  BASALT_TRY(health_->check_writable());
+  // RocksDB notes with a new family that it needs no WAL from before it. That all families say so
+  // of WALs only when files have what was in them is relied on: wal/wal_continuity.h.
+  BASALT_TRY(flush());
+  BASALT_FAILPOINT("kv.ensure_family.before_make");
+  Result<FamilyId> made = families_.make(name, table_family_options());
+  BASALT_FAILPOINT("kv.ensure_family.after_make");
+  return made;
+}
+
+Status Database::remove_family(FamilyId family) {
+  BASALT_TRY(health_->check_not_read_only());
+  // Their memtables and files go with the last who reads them.
+  release_idle();
+  BASALT_FAILPOINT("kv.remove_family.before");
+  return families_.remove(family);
 }
 
 }  // namespace basalt::kv

@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "index_stats/index_properties.h"
 #include "index_stats/key_structure.h"
+#include "kv/families.h"
 #include "kv/iterator.h"
 #include "kv/options.h"
 #include "rdb/rocksdb_fwd.h"
@@ -50,12 +51,6 @@ class KeyStructureSlot;
 }  // namespace basalt::index_stats
 
 namespace basalt::kv {
-
-// A column family, by its position in the database's list. kDefaultFamily holds tables,
-// kSystemFamily the dictionary.
-using FamilyId = std::uint32_t;
-inline constexpr FamilyId kDefaultFamily = 0;
-inline constexpr FamilyId kSystemFamily = 1;
 
 // Whether a write must be on disk when the call returns.
 enum class Durability : std::uint8_t { kBuffered, kSynced };
@@ -267,7 +262,20 @@ class Database {
   Status create_checkpoint(const std::string& directory);
   // RocksDB's text properties ("rocksdb.stats", ...); empty if unknown.
   std::string property(FamilyId family, std::string_view name);
-  std::vector<std::string> family_names() const;
+
+  // ---- column families. Who uses one by its id has something in it, or holds it: who has neither
+  // may come when it was removed.
+
+  // In the order of their ids.
+  std::vector<Family> families() const { return families_.all(); }
+  std::optional<FamilyId> find_family(std::string_view name) const { return families_.find(name); }
+  // Null if there is no such family.
+  FamilyHold hold_family(FamilyId family) const { return families_.hold(family); }
+  // The family of that name, which is made if there is none: it is there after a crash then, also
+  // when nothing was put in it. Errors as of Families::make() and flush().
+  Result<FamilyId> ensure_family(std::string_view name);
+  // Removes a family for tables other than the default one, in which nobody has anything.
+  Status remove_family(FamilyId family);
 
   // Calls `write`, which writes to the WAL by rocksdb() and returns what rocksdb() has returned. If
   // that fails, what was appended to the WAL is taken back, so that no later start finds it. If
@@ -280,7 +288,7 @@ class Database {
   }
 
   rdb::TransactionDB& rocksdb();
-  rdb::ColumnFamilyHandle* family_handle(FamilyId family) const;
+  rdb::ColumnFamilyHandle* family_handle(FamilyId family) const { return families_.handle(family); }
 
  private:
   Status outcome_of_write(const rdb::Status& status) const;
@@ -289,7 +297,10 @@ class Database {
   Status verify_wals();
   Status handle_wal_gap();
   Status open_families();
-  void begin_caching(const std::shared_ptr<block_cache::BlockCache>& cache);
+  Result<std::vector<rdb::ColumnFamilyDescriptor>> stored_families(
+      const rdb::DBOptions& options) const;
+  rdb::ColumnFamilyOptions table_family_options() const;
+  void begin_caching();
   Status sync_once();
   // Writes a record that changes nothing, through WAL and disk.
   Status write_mark(const wal::WalMark& mark);
@@ -308,7 +319,8 @@ class Database {
   Mutex ingestion_mutex_{MutexRank::kIngestion};
   const std::shared_ptr<index_stats::KeyStructureSlot> key_structures_;
   rdb::TransactionDB* db_ = nullptr;
-  std::vector<rdb::ColumnFamilyHandle*> families_;
+  Families families_;
+  std::shared_ptr<block_cache::BlockCache> cache_;
   std::unique_ptr<SnapshotPool> snapshots_;
   const std::shared_ptr<IteratorPool> iterators_;
   std::unique_ptr<block_cache::MemoryBudget> budget_;

@@ -69,7 +69,8 @@ class DatabaseTest : public testing::Test {
 };
 
 TEST_F(DatabaseTest, ANewDatabaseHasAFamilyForTablesAndOneForTheDictionary) {
-  EXPECT_EQ(database_->family_names(), (std::vector<std::string>{"default", "__system__"}));
+  EXPECT_EQ(database_->families(),
+            (std::vector<Family>{{kDefaultFamily, "default"}, {kSystemFamily, "__system__"}}));
   EXPECT_EQ(count_entries(*database_, kDefaultFamily, {}), 0u);
   EXPECT_EQ(count_entries(*database_, kSystemFamily, {}), 0u);
 }

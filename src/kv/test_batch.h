@@ -14,8 +14,8 @@ namespace basalt::kv::test {
 
 class Batch {
  public:
-  explicit Batch(Database& database)
-      : database_(database), family_(database.family_handle(kDefaultFamily)) {}
+  explicit Batch(Database& database, FamilyId family = kDefaultFamily)
+      : database_(database), family_(database.family_handle(family)) {}
 
   void put(std::string_view key, std::string_view value) {
     basalt::test::must(

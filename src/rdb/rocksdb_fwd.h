@@ -19,6 +19,9 @@ class Status;
 class TransactionDB;
 class WriteBatch;
 class WriteBatchWithIndex;
+struct ColumnFamilyDescriptor;
+struct ColumnFamilyOptions;
+struct DBOptions;
 struct Options;
 }  // namespace basalt_rocksdb
 

@@ -79,12 +79,11 @@ int fill_index_space(THD* thd, TABLE_LIST* tables, COND*) noexcept {
     report_failure("the indexes cannot be listed", indexes.status());
     return 1;
   }
-  const std::vector<std::string> families = the_engine().database().family_names();
   TABLE* table = tables->table;
   for (const engine::Engine::StoredIndex& stored : indexes.value()) {
     restore_record(table, s->default_values);
     table->field[0]->store(stored.id, true);
-    store(table->field[1], families[stored.family]);
+    store(table->field[1], stored.family_name);
     store(table->field[2], name_of(stored.state));
     if (stored.table != nullptr) {
       store(table->field[3], stored.table->name);

@@ -50,6 +50,7 @@ constexpr Remedies kRemedies{
     .lower_reserve = "lower rocksdb_reserved_disk_space",
     .raise_transaction_memory =
         "set rocksdb_write_batch_max_bytes higher if the server has the memory",
+    .remove_family = "set rocksdb_delete_cf to one without tables",
 };
 
 void write_to_error_log(LogLevel level, std::string_view message) {

@@ -34,13 +34,16 @@ constexpr Change kDynamic{};
 constexpr Change applied_by(UpdateFunction* function) { return {0, nullptr, function}; }
 // `function` does what a SET asks for, and fails the SET if it cannot.
 constexpr Change command(CheckFunction* function) { return {0, function, keep_value}; }
+// `function` does what a SET asks for before the value is kept, and fails the SET if it cannot.
+constexpr Change checked_by(CheckFunction* function) { return {0, function, nullptr}; }
 constexpr Change sql_command(CheckFunction* function) {
   return {PLUGIN_VAR_NOCMDOPT, function, keep_value};
 }
 
 // What entries of settings.def name.
 UpdateFunction apply_deadlock_detect, apply_flush_log, apply_reserved_disk_space;
-CheckFunction check_create_checkpoint, check_flush, check_remove_checkpoint, check_resume;
+CheckFunction check_compact_cf, check_create_checkpoint, check_delete_cf, check_flush;
+CheckFunction check_remove_checkpoint, check_resume;
 
 // What a number may be.
 struct Limits {
@@ -104,6 +107,7 @@ constexpr int path_flags(Change change) {
   char* g_##name = nullptr;                                                               \
   MYSQL_SYSVAR_STR(name, g_##name, path_flags(change), text, change.check, change.update, \
                    default_value);
+#define BASALT_GlobalText BASALT_GlobalPath
 #define BASALT_SessionNumber(name, change, default_value, limits, text)                        \
   MYSQL_THDVAR_ULONGLONG(name, change.flags, text, change.check, change.update, default_value, \
                          limits.least, limits.most, limits.of_what);
@@ -233,6 +237,51 @@ int check_remove_checkpoint(THD*, st_mysql_sys_var*, void* save, st_mysql_value*
     return 1;
   }
   return 0;
+}
+
+// The text that a variable is to be set to. It is the server's or in the buffer, and `save` is its
+// place; empty for NULL.
+class NewText {
+ public:
+  NewText(void* save, st_mysql_value* value) {
+    int length = sizeof buffer_;
+    const char* const text = value->val_str(value, buffer_, &length);
+    if (text != nullptr) view_ = {text, static_cast<std::size_t>(length)};
+    // The statement's, as the server copies the value only after the check.
+    *static_cast<const char**>(save) =
+        view_.empty() ? "" : current_thd->strmake(view_.data(), view_.size());
+  }
+  const std::string_view& view() const { return view_; }
+
+ private:
+  char buffer_[NAME_LEN + 1];
+  std::string_view view_;
+};
+
+// As in MyRocks, a family that is not there is no error: there is nothing to compact.
+int check_compact_cf(THD* thd, st_mysql_sys_var*, void* save, st_mysql_value* value) {
+  const NewText name(save, value);
+  if (name.view().empty()) return 0;
+  const Status status = the_engine().compact_family(
+      name.view(), [thd] { return thd_kill_level(thd) != THD_IS_NOT_KILLED; });
+  if (!status.is(ErrorCode::kNotFound)) return end_command("rocksdb_compact_cf", status);
+  push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_UNKNOWN_ERROR,
+                      "rocksdb_compact_cf: %s", status.message().c_str());
+  return 0;
+}
+
+// The error is the server's for a value that cannot be; why it cannot is beside it.
+int check_delete_cf(THD* thd, st_mysql_sys_var*, void* save, st_mysql_value* value) {
+  const NewText name(save, value);
+  if (name.view().empty()) return 0;
+  const Status status = the_engine().remove_family(
+      name.view(), [thd] { return thd_kill_level(thd) == THD_IS_NOT_KILLED; });
+  if (!status.is(ErrorCode::kNotFound) && !status.is(ErrorCode::kInvalidArgument)) {
+    return end_command("rocksdb_delete_cf", status);
+  }
+  push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_UNKNOWN_ERROR,
+                      "rocksdb_delete_cf: %s", status.message().c_str());
+  return 1;
 }
 
 int check_resume(THD*, st_mysql_sys_var*, void* save, st_mysql_value* value) {

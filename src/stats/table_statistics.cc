@@ -157,7 +157,7 @@ void TableStatistics::refresh() {
   const std::int64_t thread_begin_us = cost_clock_();
   // Read first: what changes meanwhile is seen next time.
   const std::uint64_t updates = updated_rows_.load(std::memory_order_relaxed);
-  const std::uint64_t version = database_.structure_version(family_of(0));
+  const std::uint64_t version = structure_version();
   const bool files_changed = version != structure_version_;
   if (files_changed) read_files();
   kv::RangeSize rows = database_.estimate(family_of(0), range_of(0));

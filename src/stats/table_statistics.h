@@ -109,6 +109,12 @@ class TableStatistics {
   std::uint64_t changes() const;
   void refresh_if_due();
   void refresh() BASALT_REQUIRES(refresh_mutex_);
+  // Of the families of all indexes: each one's number only grows, and so the sum changes with each.
+  std::uint64_t structure_version() const {
+    std::uint64_t sum = 0;
+    for (const auto& index : table_->indexes) sum += database_.structure_version(index.family);
+    return sum;
+  }
   void read_files() BASALT_REQUIRES(refresh_mutex_);
   void refresh_sizes() BASALT_REQUIRES(refresh_mutex_);
   void refresh_entry_size(std::size_t index_number, std::uint64_t in_memtables)

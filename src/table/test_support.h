@@ -263,7 +263,8 @@ class NeverInterrupted final : public Interruption {
   bool is_raised() const override { return false; }
 };
 
-// A database with the table open, which can be closed and opened again.
+// A database with the table open, which can be closed and opened again. With Keys::kCityAndId its
+// indexes are in three column families.
 class Store {
  public:
   // `value_lock_parts`: of the index by_amount.
@@ -271,6 +272,11 @@ class Store {
     open_database();
     catalog::TableDefinition definition = make_definition(keys);
     definition.indexes[kByAmount].value_lock_parts = value_lock_parts;
+    if (keys == Keys::kCityAndId) {
+      definition.indexes[kByEmail].family = basalt::test::must(database_->ensure_family("two"));
+      definition.indexes[kByCity].family = basalt::test::must(database_->ensure_family("two"));
+      definition.indexes[kByCode].family = basalt::test::must(database_->ensure_family("three"));
+    }
     basalt::test::must(catalog_->create(std::move(definition)));
     open_table();
   }
@@ -300,7 +306,10 @@ class Store {
   }
   void flush_and_compact() {
     basalt::test::must(database_->flush());
-    basalt::test::must(database_->compact(kv::kDefaultFamily, {}));
+    for (const kv::Family& family : database_->families()) {
+      if (family.id == kv::kSystemFamily) continue;
+      basalt::test::must(database_->compact(family.id, {}));
+    }
   }
 
   Keys keys() const { return keys_; }
@@ -312,7 +321,7 @@ class Store {
 
   // Committed entries of an index.
   std::uint64_t entries(std::size_t index_number) {
-    return kv::test::count_entries(*database_, kv::kDefaultFamily,
+    return kv::test::count_entries(*database_, table_->family(index_number),
                                    table_->whole_range(index_number));
   }
   // What the checker has to say; nothing if the table is sound.

@@ -74,7 +74,7 @@ class Key:
     def sql(self) -> str:
         parts = ", ".join(part.sql() for part in self.parts) + self.extra_part
         if self.kind == "PRIMARY KEY":
-            return f"PRIMARY KEY ({parts})"
+            return f"PRIMARY KEY ({parts}){self.extra}"
         return f"{self.kind} {self.name} ({parts}){self.extra}"
 
     @property
@@ -332,6 +332,9 @@ class Designer:
             return None
         if kind == "KEY" and self._chance.random() < 0.05:
             key.extra = " IGNORED"
+        elif self._chance.random() < 0.2:
+            # A comment to one engine, a column family to the other.
+            key.extra = f" COMMENT '{self._chance.choice(('cfname=one', 'two'))}'"
         table.keys.append(key)
         if kind == "PRIMARY KEY":
             for column in key.columns():

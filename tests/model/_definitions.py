@@ -35,7 +35,8 @@ def draw(chance: random.Random, model: Model, added: dict[str, tuple[Index, int]
     if kind < 0.4 and name in _ADDED:
         if name in added:
             return Definition((f"ALTER TABLE {name} DROP KEY z",), table, drops=True, remakes=True)
-        index = Index("z", _ADDED[name])
+        placement = chance.choice(("", "cfname=rows", "entries"))
+        index = Index("z", _ADDED[name], placement=placement)
         is_copied = is_partitioned or chance.random() < 0.3
         algorithm = "COPY" if is_copied else "INPLACE"
         return Definition((f"ALTER TABLE {name} ADD {index.sql()}, ALGORITHM={algorithm}",), table,

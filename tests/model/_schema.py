@@ -35,20 +35,25 @@ class Column:
 
 @dataclass(frozen=True)
 class Index:
-    """An index; `descending` names the parts that are stored in descending order."""
+    """An index; `descending` names the parts that are stored in descending order.
+
+    `placement` is its comment, which names a column family.
+    """
 
     name: str
     parts: tuple[str, ...]
     is_unique: bool = False
     descending: frozenset[str] = field(default_factory=frozenset)
+    placement: str = ""
 
     def sql(self) -> str:
         """For CREATE TABLE."""
         parts = ", ".join(part + (" DESC" if part in self.descending else "")
                           for part in self.parts)
+        comment = f" COMMENT '{self.placement}'" if self.placement else ""
         if self.name == "PRIMARY":
-            return f"PRIMARY KEY ({parts})"
-        return f"{'UNIQUE ' if self.is_unique else ''}KEY {self.name} ({parts})"
+            return f"PRIMARY KEY ({parts}){comment}"
+        return f"{'UNIQUE ' if self.is_unique else ''}KEY {self.name} ({parts}){comment}"
 
 
 @dataclass(frozen=True)
@@ -147,8 +152,8 @@ TABLES = (
         Column("x", "INT", tuple(range(6)), True),
         Column("y", "VARCHAR(8)", _TEXT, True),
         Column("z", "TEXT NOT NULL", _FILL)),
-        (Index("PRIMARY", ("p", "q"), True, frozenset(("q",))),
-         Index("xy", ("x", "y"), True), Index("y", ("y",))),
+        (Index("PRIMARY", ("p", "q"), True, frozenset(("q",)), "cfname=rows"),
+         Index("xy", ("x", "y"), True), Index("y", ("y",), placement="entries")),
         ("p", "q"), moving=("p",)),
     Table("h", (
         Column("tag", "INT NOT NULL", ()),
@@ -163,7 +168,9 @@ TABLES = (
         Column("c", "INT", tuple(range(4)), True),
         Column("e", "INT NOT NULL", _SMALL),
         Column("f", "VARCHAR(400)", _FILL, True)),
-        (Index("PRIMARY", ("a", "b"), True), Index("ca", ("c", "a"), True), Index("f", ("f",)),
+        (Index("PRIMARY", ("a", "b"), True),
+         Index("ca", ("c", "a"), True, placement="p1_cfname=rows;a_cfname=rows;cfname=entries"),
+         Index("f", ("f",), placement="p0_cfname=entries;b_cfname=entries"),
          Index("e", ("e", "b"), False, frozenset(("e",)))),
         ("a", "b"), moving=("a",), numbers=("e",),
         partitions=("", "PARTITION BY HASH (a) PARTITIONS 3", "PARTITION BY KEY (a) PARTITIONS 4",

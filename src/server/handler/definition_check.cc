@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "base/log.h"
+#include "server/convert/comment_options.h"
+#include "server/handler/index_families.h"
 #include "server/plugin.h"
 #include "server/mariadb.h"
 
@@ -112,31 +114,36 @@ int check_options(THD* thd, const partition_element& part, const Texts& known) {
 
 // ---- options of MyRocks, which it reads from comments
 
-// The option from its name to the semicolon.
-std::string_view option_in(std::string_view comment, std::string_view name) {
-  const std::size_t start = comment.find(name);
-  if (start == std::string_view::npos) return {};
-  return comment.substr(start, comment.find(';', start) - start);
+// `of` says whose comment it is.
+void add_comment_options(std::string_view comment, std::string_view name, const std::string& of,
+                         const std::string& instead, Texts& clauses) {
+  for (const CommentOption& option : options_in(comment, name)) {
+    const std::string partition = option.partition.empty() ? "" : option.partition + "_";
+    clauses.push_back(partition + std::string(name) + "=" + option.value + " in the COMMENT of " +
+                      of + " has no effect: " + instead);
+  }
 }
 
-// `of` says whose comment it is.
-void add_comment_options(std::string_view comment, const std::string& of, Texts& clauses) {
-  const auto add = [&clauses, &of](std::string_view option, const char* instead) {
-    if (option.empty()) return;
-    clauses.push_back(std::string(option) + " in the COMMENT of " + of +
-                      " has no effect: " + instead);
-  };
-  add(option_in(comment, "cfname="), "there are no column families");
-  if (comment.starts_with("rev:")) {
-    add(option_in(comment, "rev:"), "there are no column families; an index may be descending");
-  }
-  add(option_in(comment, "ttl_duration="), "rows do not expire");
-  add(option_in(comment, "ttl_col="), "rows do not expire");
+void add_expiry_options(std::string_view comment, const std::string& of, Texts& clauses) {
+  add_comment_options(comment, "ttl_duration", of, "rows do not expire", clauses);
+  add_comment_options(comment, "ttl_col", of, "rows do not expire", clauses);
+}
+
+// Column families are chosen by the comments of indexes.
+void add_family_options(std::string_view comment, const std::string& of,
+                        const std::string& in_index, Texts& clauses) {
+  const std::string instead = "the COMMENT of an index may say " + in_index;
+  add_comment_options(comment, "cfname", of, instead, clauses);
+  if (!comment.starts_with("rev:")) return;
+  clauses.push_back(std::string(comment) + " in the COMMENT of " + of +
+                    " has no effect: " + instead);
 }
 
 void add_comment_options(const partition_element& part, Texts& clauses) {
   if (part.part_comment == nullptr) return;
-  add_comment_options(part.part_comment, "partition " + quoted(part.partition_name), clauses);
+  const std::string of = "partition " + quoted(part.partition_name);
+  add_family_options(part.part_comment, of, std::string(part.partition_name) + "_cfname=", clauses);
+  add_expiry_options(part.part_comment, of, clauses);
 }
 
 // ---- clauses without effect: those for which InnoDB or MyRocks would do something
@@ -179,7 +186,7 @@ void add_index_options(const TABLE& table, Texts& clauses) {
     const KEY& key = table.key_info[i];
     const std::string of = "index " + quoted(text_of(key.name));
     if ((key.flags & HA_USES_COMMENT) != 0) {
-      add_comment_options({key.comment.str, key.comment.length}, of, clauses);
+      add_expiry_options({key.comment.str, key.comment.length}, of, clauses);
     }
     // An index has the table's, where it has none of its own.
     const bool has_size = (key.flags & HA_USES_BLOCK_SIZE) != 0;
@@ -200,8 +207,11 @@ Texts clauses_without_effect(const TABLE& table) {
     clauses.push_back("KEY_BLOCK_SIZE=" + std::to_string(share.key_block_size) + " has no effect");
   }
   add_statistics_options(share, clauses);
-  add_comment_options({share.comment.str, share.comment.length}, "the table", clauses);
+  const std::string_view comment(share.comment.str, share.comment.length);
+  add_family_options(comment, "the table", "cfname=", clauses);
+  add_expiry_options(comment, "the table", clauses);
   add_index_options(table, clauses);
+  for (std::string& clause : family_warnings(table)) clauses.push_back(std::move(clause));
   return clauses;
 }
 
@@ -262,6 +272,7 @@ class Definition {
 
   int check() const {
     int error = check_foreign_keys();
+    if (error == 0) error = check_index_families(table_);
     if (error == 0) error = check_table_options();
     if (error == 0) error = check_directories();
     if (error == 0) error = check_row_format();

@@ -1,6 +1,7 @@
 #include "server/convert/table_layout.h"
 #include "server/handler/definition_check.h"
 #include "server/handler/ha_rocksdb.h"
+#include "server/handler/index_families.h"
 #include "server/handler/table_version.h"
 #include "server/handler/undecided_changes.h"
 #include "server/plugin.h"
@@ -62,7 +63,7 @@ enum_alter_inplace_result ha_rocksdb::check_if_supported_inplace_alter(
                             (info->handler_flags & ~kInPlace) == 0;
   if (!adds_indexes || table->part_info != nullptr || altered->part_info != nullptr ||
       is_sequence() || table_share->tmp_table != NO_TMP_TABLE || table->s->long_unique_table ||
-      table->s->period.unique_keys != 0) {
+      table->s->period.unique_keys != 0 || moves_indexes(*table, *altered)) {
     return HA_ALTER_INPLACE_NOT_SUPPORTED;
   }
   const ServerTable translation =
@@ -80,10 +81,11 @@ enum_alter_inplace_result ha_rocksdb::check_if_supported_inplace_alter(
 // transactions; except prepared ones, for which external_lock() has refused the statement, and the
 // build would.
 bool ha_rocksdb::prepare_inplace_alter_table(TABLE* altered, Alter_inplace_info* info) noexcept {
-  ServerTable translation =
-      translate_table(*altered, opened().definition().name, g_plugin->collations);
-  Result<catalog::TablePointer> reserved =
-      the_engine().reserve_indexes(std::move(translation.definition));
+  if (check_index_families(*altered) != 0) return true;
+  const std::string& name = opened().definition().name;
+  ServerTable translation = translate_table(*altered, name, g_plugin->collations);
+  Result<catalog::TablePointer> reserved = the_engine().reserve_indexes(
+      std::move(translation.definition), index_families(*altered, name));
   if (!reserved.is_ok()) return fail_statement(reserved.take_status());
   info->handler_ctx = new (ha_thd()->mem_root) IndexAddition(reserved.value());
   if (info->handler_ctx != nullptr) {

@@ -2,6 +2,7 @@
 #include "server/convert/error_mapping.h"
 #include "server/handler/definition_check.h"
 #include "server/handler/ha_rocksdb.h"
+#include "server/handler/index_families.h"
 #include "server/handler/undecided_changes.h"
 #include "server/plugin.h"
 #include "server/mariadb.h"
@@ -12,8 +13,13 @@ int ha_rocksdb::create(const char* name, TABLE* form, HA_CREATE_INFO* create_inf
   const int refused = check_definition(ha_thd(), *form, *create_info);
   if (refused != 0) return refused;
   ServerTable translation = translate_table(*form, table_name_of(name), g_plugin->collations);
-  return report(the_engine().create_table(std::move(translation.definition),
-                                          create_info->auto_increment_value));
+  Status status = the_engine().create_table(std::move(translation.definition),
+                                            create_info->auto_increment_value,
+                                            index_families(*form, table_name_of(name)));
+  if (!status.is(ErrorCode::kUnsupported)) return report(std::move(status));
+  // The server would tell the number alone.
+  my_printf_error(ER_WRONG_ARGUMENTS, "ROCKSDB: %s", MYF(0), status.message().c_str());
+  return HA_WRONG_CREATE_OPTION;
 }
 
 int ha_rocksdb::delete_table(const char* name) noexcept {

@@ -83,10 +83,11 @@ bool show_status(handlerton*, THD* thd, stat_print_fn* stat_print, ha_stat_type 
   bool failed = print(thd, stat_print, "HEALTH", describe_health());
   failed |=
       print(thd, stat_print, "DBSTATS", database.property(kv::kDefaultFamily, "rocksdb.dbstats"));
-  const std::vector<std::string> families = database.family_names();
-  for (std::size_t i = 0; i < families.size(); ++i) {
-    failed |= print(thd, stat_print, "CF_COMPACTION " + families[i],
-                    database.property(static_cast<kv::FamilyId>(i), "rocksdb.cfstats"));
+  for (const kv::Family& family : database.families()) {
+    const kv::FamilyHold hold = database.hold_family(family.id);
+    if (hold == nullptr) continue;
+    failed |= print(thd, stat_print, "CF_COMPACTION " + family.name,
+                    database.property(family.id, "rocksdb.cfstats"));
   }
   failed |= print(thd, stat_print, "LOCKS", describe_locks());
   const auto deadlock = the_engine().locks().last_deadlock();

@@ -1,0 +1,175 @@
+#include "server/handler/index_families.h"
+
+#include <strings.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "kv/families.h"
+#include "server/convert/comment_options.h"
+
+namespace basalt::server {
+namespace {
+
+constexpr std::string_view kPerIndexFamily = "$per_index_cf";
+constexpr std::string_view kReverse = "rev:";
+
+std::string_view comment_of(const KEY& key) {
+  if ((key.flags & HA_USES_COMMENT) == 0) return {};
+  return {key.comment.str, key.comment.length};
+}
+
+std::string of_index(const KEY& key) {
+  return "index `" + std::string(key.name.str, key.name.length) + "`";
+}
+
+// The partitions that a name of a file belongs to: the subpartition, if there are any, first.
+std::vector<std::string> partition_names(const TABLE& table, std::string_view file) {
+  const auto part_of_file = [file](const char* mark) -> std::string_view {
+    const std::size_t start = file.find(mark, file.rfind('/') + 1);
+    if (start == std::string_view::npos) return {};
+    const std::string_view rest = file.substr(start + std::strlen(mark));
+    return rest.substr(0, rest.find('#'));
+  };
+  const auto is_named = [](const partition_element& part, std::string_view file_part) {
+    std::array<char, FN_REFLEN> encoded{};
+    const uint length = tablename_to_filename(part.partition_name, encoded.data(), FN_REFLEN);
+    return std::string_view(encoded.data(), length) == file_part;
+  };
+  std::vector<std::string> names;
+  List_iterator<partition_element> parts(table.part_info->partitions);
+  while (partition_element* part = parts++) {
+    if (!is_named(*part, part_of_file("#P#"))) continue;
+    List_iterator<partition_element> subparts(part->subpartitions);
+    while (const partition_element* subpart = subparts++) {
+      if (is_named(*subpart, part_of_file("#SP#"))) names.emplace_back(subpart->partition_name);
+    }
+    names.emplace_back(part->partition_name);
+  }
+  return names;
+}
+
+bool has_partition(const TABLE& table, const std::string& name) {
+  if (table.part_info == nullptr) return false;
+  List_iterator<partition_element> parts(table.part_info->partitions);
+  while (partition_element* part = parts++) {
+    if (strcasecmp(part->partition_name, name.c_str()) == 0) return true;
+    List_iterator<partition_element> subparts(part->subpartitions);
+    while (const partition_element* subpart = subparts++) {
+      if (strcasecmp(subpart->partition_name, name.c_str()) == 0) return true;
+    }
+  }
+  return false;
+}
+
+// What a comment assigns to a partition; to the whole table, if `partition` is empty.
+std::optional<std::string> assigned_to(const FamilyOptions& options, const std::string& partition) {
+  for (const CommentOption& option : options.assigned) {
+    if (strcasecmp(option.partition.c_str(), partition.c_str()) == 0) return option.value;
+  }
+  return std::nullopt;
+}
+
+// The family of an index of a table, or of a partition with these names. A comment that is a name
+// and no assignment counts for tables without partitions only, as in MyRocks.
+std::string family_of(const KEY& key, const TABLE& table,
+                      const std::vector<std::string>& partitions) {
+  const FamilyOptions options = family_options_in(comment_of(key));
+  for (const std::string& partition : partitions) {
+    if (std::optional<std::string> family = assigned_to(options, partition)) return *family;
+  }
+  if (std::optional<std::string> family = assigned_to(options, {})) return *family;
+  return table.part_info == nullptr ? options.bare : std::string();
+}
+
+// All families that a comment names.
+std::vector<std::string> families_named(const KEY& key, const TABLE& table) {
+  const FamilyOptions options = family_options_in(comment_of(key));
+  std::vector<std::string> names;
+  for (const CommentOption& option : options.assigned) names.push_back(option.value);
+  if (table.part_info == nullptr && options.assigned.empty()) names.push_back(options.bare);
+  std::erase(names, "");
+  return names;
+}
+
+int refuse(uint code, const std::string& text) {
+  my_printf_error(code, "%s", MYF(0), text.c_str());
+  return HA_WRONG_CREATE_OPTION;
+}
+
+}  // namespace
+
+int check_index_families(const TABLE& table) {
+  for (uint i = 0; i < table.s->keys; ++i) {
+    const KEY& key = table.key_info[i];
+    for (const std::string& name : families_named(key, table)) {
+      if (name == kPerIndexFamily) {
+        return refuse(ER_PER_INDEX_CF_DEPRECATED,
+                      "ROCKSDB makes no column family of its own for " + of_index(key) +
+                          ", as '$per_index_cf' asks for; give the family a name");
+      }
+      const Status status = kv::check_family_name(name);
+      if (status.is_ok()) continue;
+      return refuse(ER_WRONG_ARGUMENTS,
+                    "ROCKSDB: COMMENT of " + of_index(key) + ": " + status.message());
+    }
+  }
+  return 0;
+}
+
+std::vector<std::string> family_warnings(const TABLE& table) {
+  std::vector<std::string> warnings;
+  for (uint i = 0; i < table.s->keys; ++i) {
+    const KEY& key = table.key_info[i];
+    const FamilyOptions options = family_options_in(comment_of(key));
+    for (const CommentOption& option : options.assigned) {
+      if (option.partition.empty() || has_partition(table, option.partition)) continue;
+      warnings.push_back(option.partition + "_cfname=" + option.value + " in the COMMENT of " +
+                         of_index(key) + " has no effect: there is no such partition");
+    }
+    if (table.part_info != nullptr && options.bare.starts_with(kReverse)) {
+      warnings.push_back(options.bare + " in the COMMENT of " + of_index(key) +
+                         " has no effect: of a table with partitions cfname= names the family");
+    }
+    for (const std::string& name : families_named(key, table)) {
+      if (!name.starts_with(kReverse)) continue;
+      warnings.push_back("column family '" + name + "' of " + of_index(key) +
+                         " has its entries in ascending order, as all have; for fast descending "
+                         "scans let columns of the index be DESC");
+    }
+  }
+  return warnings;
+}
+
+engine::Engine::FamilyNames index_families(const TABLE& table, std::string_view name) {
+  std::vector<std::string> partitions;
+  if (table.part_info != nullptr) partitions = partition_names(table, name);
+  const uint primary = table.s->primary_key;
+  // The primary one comes first, also if it is hidden and so has no comment.
+  engine::Engine::FamilyNames families(1);
+  for (uint i = 0; i < table.s->keys; ++i) {
+    std::string family = family_of(table.key_info[i], table, partitions);
+    if (i == primary) {
+      families.front() = std::move(family);
+    } else {
+      families.push_back(std::move(family));
+    }
+  }
+  return families;
+}
+
+bool moves_indexes(const TABLE& table, const TABLE& altered) {
+  for (uint i = 0; i < altered.s->keys; ++i) {
+    const KEY& key = altered.key_info[i];
+    for (uint j = 0; j < table.s->keys; ++j) {
+      const KEY& known = table.key_info[j];
+      const bool is_same =
+          key.name.length == known.name.length && strcasecmp(key.name.str, known.name.str) == 0;
+      if (is_same && family_of(key, altered, {}) != family_of(known, table, {})) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace basalt::server

@@ -1,0 +1,26 @@
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/engine.h"
+#include "server/mariadb.h"
+
+// Which column family the comment of an index asks for.
+namespace basalt::server {
+
+// Tells the client of the first index whose comment names a family that cannot be: 0, or an error.
+int check_index_families(const TABLE& table);
+
+// What of the comments of indexes has no effect, or not the one that it has in MyRocks.
+std::vector<std::string> family_warnings(const TABLE& table);
+
+// The families for the indexes of a definition made of `table` (translate_table()), or of the
+// partition of it that is stored as `name`, "database/table#P#partition".
+engine::Engine::FamilyNames index_families(const TABLE& table, std::string_view name);
+
+// Whether an index that both tables have, neither of which has partitions, is to be in another
+// family in `altered`.
+bool moves_indexes(const TABLE& table, const TABLE& altered);
+
+}  // namespace basalt::server
