@@ -32,20 +32,21 @@ class CheckerTest : public testing::TestWithParam<Keys> {
   }
   // The seventh entry of an index.
   std::pair<std::string, std::string> some_entry(std::size_t index_number) {
-    kv::Iterator iterator = store_.database().new_iterator(
-        kv::kDefaultFamily, {}, store_.table().whole_range(index_number));
+    const Table& table = store_.table();
+    kv::Iterator iterator = store_.database().new_iterator(table.family(index_number), {},
+                                                           table.whole_range(index_number));
     iterator.seek_to_first();
     for (int i = 0; i < 6; ++i) iterator.next();
     return {std::string(iterator.key()), std::string(iterator.value())};
   }
   void plant(std::string_view key, std::string_view value) {
     kv::WriteBatch batch;
-    batch.put(kv::kDefaultFamily, key, value);
+    batch.put(store_.family_of(key), key, value);
     must(store_.database().write(batch, kv::Durability::kBuffered));
   }
   void remove(std::string_view key) {
     kv::WriteBatch batch;
-    batch.remove(kv::kDefaultFamily, key);
+    batch.remove(store_.family_of(key), key);
     must(store_.database().write(batch, kv::Durability::kBuffered));
   }
   std::string name(std::size_t index_number) const {

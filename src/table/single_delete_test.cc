@@ -128,7 +128,8 @@ TEST_P(SingleDeleteTest, SnapshotsBetweenTheStepsSeeTheirVersionAndLeaveNoGhosts
     const std::size_t expected[] = {1, 1, 0, 1, 0};
     for (std::size_t i = 0; i < snapshots.size(); ++i) {
       kv::Iterator iterator =
-          store_.database().new_iterator(kv::kDefaultFamily, {snapshots[i].get(), true},
+          store_.database().new_iterator(store_.table().family(test::kByEmail),
+                                         {snapshots[i].get(), true},
                                          store_.table().whole_range(test::kByEmail));
       std::size_t count = 0;
       for (iterator.seek_to_first(); iterator.is_valid(); iterator.next()) ++count;

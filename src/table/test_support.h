@@ -324,6 +324,13 @@ class Store {
     return kv::test::count_entries(*database_, table_->family(index_number),
                                    table_->whole_range(index_number));
   }
+  // Where the index of a key has its entries.
+  kv::FamilyId family_of(std::string_view key) const {
+    for (std::size_t i = 0; i < table_->index_count(); ++i) {
+      if (table_->index(i).id == load_be32(key.data())) return table_->family(i);
+    }
+    BASALT_UNREACHABLE();
+  }
   // What the checker has to say; nothing if the table is sound.
   std::vector<std::string> check() {
     const NeverInterrupted never;
