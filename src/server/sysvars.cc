@@ -34,8 +34,6 @@ constexpr Change kDynamic{};
 constexpr Change applied_by(UpdateFunction* function) { return {0, nullptr, function}; }
 // `function` does what a SET asks for, and fails the SET if it cannot.
 constexpr Change command(CheckFunction* function) { return {0, function, keep_value}; }
-// `function` does what a SET asks for before the value is kept, and fails the SET if it cannot.
-constexpr Change checked_by(CheckFunction* function) { return {0, function, nullptr}; }
 constexpr Change sql_command(CheckFunction* function) {
   return {PLUGIN_VAR_NOCMDOPT, function, keep_value};
 }
@@ -239,31 +237,21 @@ int check_remove_checkpoint(THD*, st_mysql_sys_var*, void* save, st_mysql_value*
   return 0;
 }
 
-// The text that a variable is to be set to. It is the server's or in the buffer, and `save` is its
-// place; empty for NULL.
-class NewText {
- public:
-  NewText(void* save, st_mysql_value* value) {
-    int length = sizeof buffer_;
-    const char* const text = value->val_str(value, buffer_, &length);
-    if (text != nullptr) view_ = {text, static_cast<std::size_t>(length)};
-    // The statement's, as the server copies the value only after the check.
-    *static_cast<const char**>(save) =
-        view_.empty() ? "" : current_thd->strmake(view_.data(), view_.size());
-  }
-  const std::string_view& view() const { return view_; }
-
- private:
-  char buffer_[NAME_LEN + 1];
-  std::string_view view_;
-};
+// The text of a SET of a variable that is a command; empty for NULL.
+std::string read_text(st_mysql_value* value, void* save) {
+  *static_cast<const char**>(save) = nullptr;
+  char buffer[NAME_LEN + 1];
+  int length = sizeof buffer;
+  const char* const text = value->val_str(value, buffer, &length);
+  return text == nullptr ? std::string() : std::string(text, static_cast<std::size_t>(length));
+}
 
 // As in MyRocks, a family that is not there is no error: there is nothing to compact.
 int check_compact_cf(THD* thd, st_mysql_sys_var*, void* save, st_mysql_value* value) {
-  const NewText name(save, value);
-  if (name.view().empty()) return 0;
+  const std::string name = read_text(value, save);
+  if (name.empty()) return 0;
   const Status status = the_engine().compact_family(
-      name.view(), [thd] { return thd_kill_level(thd) != THD_IS_NOT_KILLED; });
+      name, [thd] { return thd_kill_level(thd) != THD_IS_NOT_KILLED; });
   if (!status.is(ErrorCode::kNotFound)) return end_command("rocksdb_compact_cf", status);
   push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_UNKNOWN_ERROR,
                       "rocksdb_compact_cf: %s", status.message().c_str());
@@ -272,10 +260,10 @@ int check_compact_cf(THD* thd, st_mysql_sys_var*, void* save, st_mysql_value* va
 
 // The error is the server's for a value that cannot be; why it cannot is beside it.
 int check_delete_cf(THD* thd, st_mysql_sys_var*, void* save, st_mysql_value* value) {
-  const NewText name(save, value);
-  if (name.view().empty()) return 0;
+  const std::string name = read_text(value, save);
+  if (name.empty()) return 0;
   const Status status = the_engine().remove_family(
-      name.view(), [thd] { return thd_kill_level(thd) == THD_IS_NOT_KILLED; });
+      name, [thd] { return thd_kill_level(thd) == THD_IS_NOT_KILLED; });
   if (!status.is(ErrorCode::kNotFound) && !status.is(ErrorCode::kInvalidArgument)) {
     return end_command("rocksdb_delete_cf", status);
   }

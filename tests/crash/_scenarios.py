@@ -38,9 +38,9 @@ class Scenario:
 
 _TABLES = (
     "CREATE TABLE a (id INT AUTO_INCREMENT PRIMARY KEY, u INT, k INT, s VARCHAR(50), "
-    "UNIQUE KEY u (u), KEY k (k)) ENGINE=ROCKSDB",
+    "UNIQUE KEY u (u) COMMENT 'cfname=entries', KEY k (k)) ENGINE=ROCKSDB",
     "CREATE TABLE b (id INT PRIMARY KEY, v VARCHAR(50) CHARACTER SET utf8mb4, d DATETIME(3), "
-    "KEY v (v DESC), KEY d (d, v)) ENGINE=ROCKSDB",
+    "KEY v (v DESC) COMMENT 'cfname=entries', KEY d (d, v)) ENGINE=ROCKSDB",
     "INSERT INTO a (u, k, s) SELECT seq, seq DIV 3, REPEAT(CHAR(65 + seq MOD 26), seq) "
     "FROM seq_1_to_40",
     "INSERT INTO b SELECT seq, CONCAT('v', seq), '2024-02-29 12:00:00.125' + INTERVAL seq DAY "
@@ -126,6 +126,13 @@ SCENARIOS = (
               ("INSERT INTO n VALUES (1, 1)",)), ddl_verb="CREATE TABLE"),
     # No comparison with the binary log: the server's DDL log undoes the statement even when the
     # binary log has it already, for InnoDB as for us.
+    Scenario("column families", ("kv.",),
+             (("CREATE TABLE n (id INT, v INT, w INT, PRIMARY KEY (id) COMMENT 'cfname=one', "
+               "KEY v (v) COMMENT 'cfname=two') ENGINE=ROCKSDB",),
+              ("INSERT INTO n VALUES (1, 1, 1)",),
+              ("ALTER TABLE n ADD KEY w (w) COMMENT 'cfname=three', ALGORITHM=INPLACE",),
+              ("DROP TABLE n",),
+              ("SET GLOBAL rocksdb_delete_cf = 'two'",))),
     Scenario("CREATE TABLE SELECT", (*_DDL, *_DML),
              (("CREATE TABLE n (id INT PRIMARY KEY, KEY (v)) ENGINE=ROCKSDB "
                "SELECT seq AS id, seq * 2 AS v FROM seq_1_to_50",),)),

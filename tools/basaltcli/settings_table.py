@@ -73,7 +73,7 @@ def _setting(entry: re.Match[str]) -> Setting:
     return Setting(
         name=f"rocksdb_{entry['name']}", scope=entry["scope"].upper(),
         is_dynamic=entry["change"] != "kAtStart",
-        is_command=entry["change"] in ("command", "sql_command", "checked_by"),
+        is_command=entry["change"] in ("command", "sql_command"),
         default=_default(entry["default"]), limits=_limits(entry["limits"]),
         text="".join(re.findall(r'"([^"]*)"', entry["text"])), is_chosen=bool(entry["chosen"]))
 
