@@ -250,8 +250,8 @@ std::string read_text(st_mysql_value* value, void* save) {
 int check_compact_cf(THD* thd, st_mysql_sys_var*, void* save, st_mysql_value* value) {
   const std::string name = read_text(value, save);
   if (name.empty()) return 0;
-  const Status status = the_engine().compact_family(
-      name, [thd] { return thd_kill_level(thd) != THD_IS_NOT_KILLED; });
+  const Status status =
+      the_engine().compact_family(name, [thd] { return thd_kill_level(thd) != THD_IS_NOT_KILLED; });
   if (!status.is(ErrorCode::kNotFound)) return end_command("rocksdb_compact_cf", status);
   push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_UNKNOWN_ERROR,
                       "rocksdb_compact_cf: %s", status.message().c_str());
@@ -262,8 +262,8 @@ int check_compact_cf(THD* thd, st_mysql_sys_var*, void* save, st_mysql_value* va
 int check_delete_cf(THD* thd, st_mysql_sys_var*, void* save, st_mysql_value* value) {
   const std::string name = read_text(value, save);
   if (name.empty()) return 0;
-  const Status status = the_engine().remove_family(
-      name, [thd] { return thd_kill_level(thd) == THD_IS_NOT_KILLED; });
+  const Status status =
+      the_engine().remove_family(name, [thd] { return thd_kill_level(thd) == THD_IS_NOT_KILLED; });
   if (!status.is(ErrorCode::kNotFound) && !status.is(ErrorCode::kInvalidArgument)) {
     return end_command("rocksdb_delete_cf", status);
   }
