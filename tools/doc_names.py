@@ -38,6 +38,7 @@ from tidy import files, run_check
 
 _ALLOWED = "tools/doc_names.toml"
 _CODE = ("src/", "tests/", "tools/", "bench/", "cmake/", ".ci/", "basalt", "CMakeLists.txt")
+_SETTING = re.compile(r"^BASALT_\w*SETTING\((\w+)", re.MULTILINE)
 _SUFFIXES = {".cc", ".h", ".c", ".def", ".in", ".py", ".test", ".inc", ".opt", ".cnf", ".toml",
              ".cmake", ".txt", ".sh", ".lua", ".patch", ".combinations", ".sql", ""}
 _FILE = re.compile(r"\.(?:cc|h|c|def|py|toml|test|inc|md|cmake|lua|patch|rdiff|suppressions"
@@ -87,6 +88,8 @@ def read_code(root: Path) -> Code:
         text = _without_comments(path, path.read_text(errors="replace"))
         texts.append(text)
         words = set(_WORD.findall(text)) | {path.name.split(".")[0]}
+        if path.suffix == ".def":  # the system variables that are made of settings
+            words |= {f"rocksdb_{setting}" for setting in _SETTING.findall(text)}
         if path.name.endswith(("_bench.cc", "_test.cc")):  # the program that is made of it
             words.add(f"{name.split('/')[1]}_{path.stem.rsplit('_', 1)[1]}")
         code.words[name] = words

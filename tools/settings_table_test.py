@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import unittest
 
 from basaltcli import settings_table
-from basaltcli.settings_table import Setting, TableError
+from basaltcli.settings_table import Setting, TableError, Use
 
 _TABLE = '''// BASALT_SETTING(name, kind, scope, change, default, limits,
 BASALT_SETTING(datadir, Path, Global, kAtStart, "./#rocksdb", none, "Where files are")
@@ -19,6 +20,15 @@ BASALT_CHOSEN_SETTING(cache, Number, Global, applied_by(apply_cache), 0,
 BASALT_SETTING(wait, Number, Session, kDynamic, 2 * 25, between(1, 2 * 1024), "Seconds")
 BASALT_SETTING(detect, Switch, Global, kAtStart, true, none, "Find (all) of them, if any")
 BASALT_SETTING(flush, Switch, Global, command(check_flush), false, none, "Flushes")
+'''
+_KNOWN_FROM_MYROCKS = '''
+BASALT_ROCKSDB_SETTING(ahead, Number, Global, applied_by(apply_rocksdb_option),
+                       0, between(0, kNoLimit),
+                       "Bytes", Database, "read_ahead")
+BASALT_SETTING(hash, Path, Global, kShown, nullptr, none, "Revision")
+BASALT_UNUSED_SETTING(ratio, Real, Global, kAtStart, 0.5, between(0, 1), "it has one form")
+BASALT_UNUSED_SETTING(seconds, Int, Session, kDynamic, -1, between(-3600, kIntMax),
+                      "rows do not expire")
 '''
 _GUIDE = """# Guide
 
@@ -40,15 +50,25 @@ class ReadTheTable(unittest.TestCase):
     def test_every_column_is_read(self) -> None:
         datadir, cache, wait, detect, flush = settings_table.read(_TABLE)
         self.assertEqual(datadir, Setting("rocksdb_datadir", "GLOBAL", False, False, "./#rocksdb",
-                                          None, "Where files are", False))
+                                          None, "Where files are", Use.OBEYED))
         self.assertEqual(cache, Setting("rocksdb_cache", "GLOBAL", True, False, "0",
-                                        (0, 2**64 - 1, 1024), "Memory, in bytes", True))
-        self.assertEqual(wait, Setting("rocksdb_wait", "SESSION", True, False, "50", (1, 2048, 0),
-                                       "Seconds", False))
+                                        ("0", str(2**64 - 1), "1024"), "Memory, in bytes",
+                                        Use.CHOSEN))
+        self.assertEqual(wait, Setting("rocksdb_wait", "SESSION", True, False, "50",
+                                       ("1", "2048", "0"), "Seconds", Use.OBEYED))
         self.assertEqual(detect, Setting("rocksdb_detect", "GLOBAL", False, False, "ON", None,
-                                         "Find (all) of them, if any", False))
+                                         "Find (all) of them, if any", Use.OBEYED))
         self.assertEqual(flush, Setting("rocksdb_flush", "GLOBAL", True, True, "OFF", None,
-                                        "Flushes", False))
+                                        "Flushes", Use.OBEYED))
+
+    def test_settings_known_from_myrocks_are_read(self) -> None:
+        ahead, shown, ratio, seconds = settings_table.read(_KNOWN_FROM_MYROCKS, is_in_guide=False)
+        self.assertEqual((ahead.use, ahead.option, ahead.is_dynamic),
+                         (Use.ROCKSDB, "read_ahead", True))
+        self.assertEqual((shown.default, shown.is_dynamic), (None, False))
+        self.assertEqual(ratio.columns(), ("ROCKSDB_RATIO", "GLOBAL", "YES", "0.500000", "0", "1",
+                                           None, "No effect: it has one form"))
+        self.assertEqual((seconds.default, seconds.limits), ("-1", ("-3600", "2147483647", "0")))
 
     def test_an_entry_of_another_form_is_no_silent_gap(self) -> None:
         for changed in ("Sometimes, kDynamic", "Session, kDynamic, 50, below(3)"):
@@ -135,13 +155,55 @@ class DifferencesOfAServer(unittest.TestCase):
         self.expect("the table has no ROCKSDB_DRAIN", "the server has no ROCKSDB_FLUSH")
 
 
-class TheGuide(unittest.TestCase):
+class ThePage(unittest.TestCase):
+    """Of settings known from MyRocks."""
+
+    PAGE = "\n\n".join(f"<!-- made from settings.def: {mark} -->\n\n| variable |\n|---|\n| old |"
+                       for mark in ("obeyed", "RocksDB", "unused")) + "\n"
+
+    def test_each_setting_is_in_the_table_of_what_becomes_of_it(self) -> None:
+        settings = settings_table.read(_KNOWN_FROM_MYROCKS, is_in_guide=False)
+        page = settings_table.updated_page(self.PAGE, settings + settings_table.read(_TABLE))
+        obeyed, rocksdb, unused = page.split("\n\n<!--")
+        self.assertIn("| `rocksdb_hash` |  | Revision |\n", obeyed + "\n")
+        self.assertNotIn("rocksdb_wait", obeyed)
+        self.assertIn("| `rocksdb_ahead` | `0`, dynamic | Bytes |\n", rocksdb + "\n")
+        self.assertIn("| `rocksdb_seconds` | `-1`, dynamic, per session | rows do not expire |\n",
+                      unused)
+        self.assertNotIn("old", page)
+        self.assertEqual(page, settings_table.updated_page(page, settings))
+
+    def test_a_page_without_a_mark_is_no_silent_gap(self) -> None:
+        with self.assertRaisesRegex(TableError, "unused"):
+            settings_table.updated_page(self.PAGE.replace(": unused", ""), [])
+
+
+class Effects(unittest.TestCase):
+    """Whatever is obeyed is set in a test."""
+
+    def test_every_setting_with_an_effect_is_set_in_an_sql_test(self) -> None:
+        cases = settings_table.layout.ROOT / "tests" / "mtr" / "basalt" / "t"
+        said = "\n".join(path.read_text() for suffix in ("test", "opt")
+                         for path in cases.glob(f"*.{suffix}"))
+        words = set(re.findall(r"rocksdb[-_][\w-]+", said.replace("rocksdb-", "rocksdb_")))
+        words = {word.replace("-", "_") for word in words}
+        for setting in settings_table.load():
+            if setting.use is not Use.NONE and not setting.is_in_guide:
+                with self.subTest(setting.name):
+                    self.assertIn(setting.name, words)
+
+
+class TheDocuments(unittest.TestCase):
     """What is checked in."""
 
-    def test_it_agrees(self) -> None:
-        settings = settings_table.read(settings_table.TABLE.read_text())
+    def test_the_guide_agrees(self) -> None:
         guide = settings_table.GUIDE.read_text()
-        self.assertEqual(list(settings_table.guide_problems(guide, settings)), [])
+        self.assertEqual(list(settings_table.guide_problems(guide, settings_table.load())), [])
+
+    def test_the_page_is_that_of_the_table(self) -> None:
+        page = settings_table.PAGE.read_text()
+        self.assertEqual(settings_table.updated_page(page, settings_table.load()), page,
+                         "run ./basalt python tools/settings_page.py")
 
 
 if __name__ == "__main__":

@@ -12,8 +12,7 @@
 namespace basalt::engine {
 namespace {
 
-// Enough for a million of small entries; of a small machine a part that it can spare.
-constexpr std::uint64_t kSortBytesMax = std::uint64_t{64} << 20;
+// Of a small machine's memory a part that it can spare.
 constexpr std::uint64_t kSortMemoryShare = 16;
 // Building indexes leaves half of the cores to queries, but for the smallest machines.
 constexpr std::size_t kBuildThreadsMin = 2;
@@ -218,7 +217,7 @@ Result<catalog::TablePointer> Engine::reserve_indexes(catalog::TableDefinition a
 Result<std::uint64_t> Engine::build_indexes(const catalog::TablePointer& altered,
                                             const codec::TableLayout& layout,
                                             const table::Interruption& interruption,
-                                            const void* user) {
+                                            const void* user, std::uint64_t sort_bytes_max) {
   const catalog::TablePointer definition = catalog_->find(altered->name);
   if (definition == nullptr) {
     return Status(ErrorCode::kTableNotFound,
@@ -234,7 +233,7 @@ Result<std::uint64_t> Engine::build_indexes(const catalog::TablePointer& altered
   const table::Table target(altered, layout, std::move(state));
   const std::vector<std::size_t> indexes = new_indexes(*definition, *altered);
   const table::IndexBuilder::Resources resources = {
-      .memory_bytes = std::min(kSortBytesMax, available_memory_bytes() / kSortMemoryShare),
+      .memory_bytes = std::min(sort_bytes_max, available_memory_bytes() / kSortMemoryShare),
       .threads = std::clamp<std::size_t>(std::thread::hardware_concurrency() / 2, kBuildThreadsMin,
                                          kBuildThreadsMax)};
   return table::IndexBuilder(*database_, target, indexes, interruption, resources).run();

@@ -91,6 +91,9 @@ class Engine {
   // stands for transactions that XA PREPARE has left.
   Status check_decided(const catalog::TableDefinition& table, const void* user) const;
 
+  // Enough for a million of small entries.
+  static constexpr std::uint64_t kSortBytes = std::uint64_t{64} << 20;
+
   // ---- indexes added to a table that others read, and nobody writes, meanwhile: reserve -> build
   // -> publish, or abandon at any time before.
 
@@ -98,11 +101,13 @@ class Engine {
   Result<catalog::TablePointer> reserve_indexes(catalog::TableDefinition altered,
                                                 const FamilyNames& families = {});
   // Makes the entries of the new indexes; `layout` is the table's. Returns the number of rows.
-  // Errors as of table::IndexBuilder and check_decided(): the table is as it was.
+  // `sort_bytes_max`: of memory for sorting. Errors as of table::IndexBuilder and check_decided():
+  // the table is as it was.
   Result<std::uint64_t> build_indexes(const catalog::TablePointer& altered,
                                       const codec::TableLayout& layout,
                                       const table::Interruption& interruption,
-                                      const void* user = nullptr);
+                                      const void* user = nullptr,
+                                      std::uint64_t sort_bytes_max = kSortBytes);
   // From now on the table has them. Nobody may have it open who goes on with it. Snapshots that are
   // open now must not read them: Table::index_exists_since(). `rows`: as build_indexes() has
   // returned it.

@@ -27,6 +27,7 @@
 #include "bulk/sst_writer.h"
 #include "index_stats/index_collector.h"
 #include "kv/database_directory.h"
+#include "kv/given_options.h"
 #include "kv/iterator_pool.h"
 #include "kv/rocksdb_options.h"
 #include "kv/rocksdb_reads.h"
@@ -127,13 +128,14 @@ bool WriteBatch::is_empty() const { return changes_.empty(); }
 Database::Database(const Machine& machine, const DatabaseOptions& given,
                    std::shared_ptr<rdb::FileSystem> files)
     : machine_(machine),
-      given_(given),
+      given_(with_given_memtables(given)),
       options_(with_defaults_for(machine_, given_)),
       health_(std::make_shared<wal::Health>(options_.directory, options_.reserved_disk_bytes)),
       files_(std::make_shared<wal::GuardedFileSystem>(
           files ? std::move(files) : rdb::FileSystem::Default(), health_)),
       env_(rdb::NewCompositeEnv(files_)),
       key_structures_(std::make_shared<index_stats::KeyStructureSlot>()),
+      family_options_(std::make_unique<FamilyOptions>()),
       iterators_(std::make_shared<IteratorPool>()),
       wal_sync_([this] { return sync_once(); }) {}
 
@@ -217,25 +219,33 @@ Status Database::handle_wal_gap() {
   return Status::ok();
 }
 
-rdb::ColumnFamilyOptions Database::table_family_options() const {
-  return make_table_family_options(options_, cache_, key_structures_);
+Result<rdb::ColumnFamilyOptions> Database::table_family_options(std::string_view name) {
+  rdb::ColumnFamilyOptions options = make_table_family_options(options_, cache_, key_structures_);
+  const MutexLock guard(resume_mutex_);
+  BASALT_TRY(family_options_->put_on_top(name, options));
+  return options;
 }
 
 // Those that the database has and those that every one has. A family that a crash has left without
 // a definition that says so is as good as any other.
 Result<std::vector<rdb::ColumnFamilyDescriptor>> Database::stored_families(
-    const rdb::DBOptions& options) const {
+    const rdb::DBOptions& options) {
   std::vector<std::string> names;
   // Without this file there is no database, and the opening makes one, or says why not.
   if (env_->FileExists(options_.directory + "/CURRENT").ok()) {
     BASALT_TRY(rdb::from_rocksdb(rdb::DB::ListColumnFamilies(options, options_.directory, &names)));
   }
   std::vector<rdb::ColumnFamilyDescriptor> descriptors;
-  descriptors.emplace_back(std::string(kDefaultFamilyName), table_family_options());
+  const auto add = [&](std::string_view name) -> Status {
+    Result<rdb::ColumnFamilyOptions> family = table_family_options(name);
+    if (!family.is_ok()) return family.take_status();
+    descriptors.emplace_back(std::string(name), std::move(family.value()));
+    return Status::ok();
+  };
+  BASALT_TRY(add(kDefaultFamilyName));
   descriptors.emplace_back(std::string(kSystemFamilyName), make_system_family_options(options_));
   for (const std::string& name : names) {
-    if (name == kDefaultFamilyName || name == kSystemFamilyName) continue;
-    descriptors.emplace_back(name, table_family_options());
+    if (name != kDefaultFamilyName && name != kSystemFamilyName) BASALT_TRY(add(name));
   }
   return descriptors;
 }
@@ -243,10 +253,15 @@ Result<std::vector<rdb::ColumnFamilyDescriptor>> Database::stored_families(
 Status Database::open_families() {
   cache_ = make_block_cache(options_);
   rdb::DBOptions db_options = make_db_options(options_, cache_);
+  BASALT_TRY(put_on_top(options_.rocksdb, db_options));
   db_options.env = env_.get();
   db_options.listeners.push_back(wal::make_health_listener(health_));
   db_options.listeners.push_back(make_release_listener(iterators_));
   check_relied_on(db_options);
+  {
+    const MutexLock guard(resume_mutex_);
+    BASALT_TRY(family_options_->read(options_.rocksdb));
+  }
   Result<std::vector<rdb::ColumnFamilyDescriptor>> descriptors = stored_families(db_options);
   if (!descriptors.is_ok()) return descriptors.take_status();
 
@@ -309,6 +324,7 @@ DatabaseOptions Database::current_options() const {
 Database::~Database() {
   if (db_ == nullptr) return;
   BASALT_DEBUG_ASSERT(snapshots_ != nullptr);
+  pause_background_work(false).ignore("what is paused ends with the database");
   loader_.reset();
   budget_.reset();
   snapshots_.reset();
@@ -422,6 +438,7 @@ Status Database::write_mark(const wal::WalMark& mark) {
 }
 
 Status Database::resume() {
+  BASALT_TRY(check_not_paused());
   const MutexLock guard(resume_mutex_);
   // A compaction that failed for the same cause is tried again.
   health_->note_compaction_success();
@@ -460,6 +477,7 @@ Status Database::outcome_of_write(const rdb::Status& status) const {
 
 Status Database::flush() {
   BASALT_TRY(health_->check_not_read_only());
+  BASALT_TRY(check_not_paused());
   release_idle();
   rdb::Status flushed;
   do {
@@ -478,6 +496,7 @@ Status Database::flush() {
 Status Database::compact(FamilyId family, const KeyRange& range,
                          const std::function<bool()>& is_interrupted) {
   BASALT_TRY(health_->check_not_read_only());
+  BASALT_TRY(check_not_paused());
   release_idle();
   BASALT_DEBUG_ASSERT(range.upper.empty() || range.lower <= range.upper);
   rdb::CompactRangeOptions options;
@@ -553,7 +572,9 @@ Result<FamilyId> Database::ensure_family(std::string_view name) {
   // of WALs only when files have what was in them is relied on: wal/wal_continuity.h.
   BASALT_TRY(flush());
   BASALT_FAILPOINT("kv.ensure_family.before_make");
-  Result<FamilyId> made = families_.make(name, table_family_options());
+  const Result<rdb::ColumnFamilyOptions> options = table_family_options(name);
+  if (!options.is_ok()) return options.status().clone();
+  Result<FamilyId> made = families_.make(name, options.value());
   BASALT_FAILPOINT("kv.ensure_family.after_make");
   return made;
 }

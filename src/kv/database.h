@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -102,6 +103,7 @@ class PinnedValues {
   std::unique_ptr<Slots> slots_;
 };
 
+class FamilyOptions;
 class SnapshotPool;
 
 // A point in the history of the database. Reads through it see exactly what was committed
@@ -188,6 +190,8 @@ class Database {
   // What options() were chosen by: the machine, and what open() was given.
   const Machine& machine() const { return machine_; }
   const DatabaseOptions& given_options() const { return given_; }
+  // What options() would be if nothing had been given.
+  DatabaseOptions chosen_options() const;
   // As options(), but with the size that the block cache has now.
   DatabaseOptions current_options() const;
   // Whether it may be written. Callers that write through rocksdb() must ask it before; write()
@@ -258,6 +262,21 @@ class Database {
   // From now on flushes and compactions ask `source` for the parts of keys. It must be unset (null)
   // before it is destroyed; the call waits until nobody asks it any more.
   void set_key_structures(index_stats::KeyStructureSource* source);
+  // Changes an option of RocksDB's while the database is open. kInvalidArgument, with its text.
+  Status set_option(const std::string& name, const std::string& value);
+  // Changes options of column families: FamilyOptions::change(). kInvalidArgument if RocksDB cannot
+  // read some of it, or not change it any more.
+  Status set_family_options(std::string_view text);
+  // Limits what flushes and compactions write in a second. False if there was no limit, or there is
+  // to be none: that is decided when the database is opened.
+  bool set_rate_limit(std::uint64_t bytes);
+  // What RocksDB's own log has, as log_level_name().
+  void set_log_level(unsigned long level);
+  // No flush and no compaction begins, and those that run are waited for; or they go on. Writers
+  // stop when memory is full.
+  Status pause_background_work(bool is_paused);
+  // Writes memtables to files, and what lies in level 0 into the next one.
+  Status flush_and_compact_level0();
   // A consistent copy of the whole database as hard links, in a directory that must not exist.
   Status create_checkpoint(const std::string& directory);
   // RocksDB's text properties ("rocksdb.stats", ...); empty if unknown.
@@ -297,13 +316,15 @@ class Database {
   Status verify_wals();
   Status handle_wal_gap();
   Status open_families();
-  Result<std::vector<rdb::ColumnFamilyDescriptor>> stored_families(
-      const rdb::DBOptions& options) const;
-  rdb::ColumnFamilyOptions table_family_options() const;
+  Result<std::vector<rdb::ColumnFamilyDescriptor>> stored_families(const rdb::DBOptions& options);
+  // With what administrators give to the family of that name on top.
+  Result<rdb::ColumnFamilyOptions> table_family_options(std::string_view name)
+      BASALT_EXCLUDES(resume_mutex_);
   void begin_caching();
   Status sync_once();
   // Writes a record that changes nothing, through WAL and disk.
   Status write_mark(const wal::WalMark& mark);
+  Status check_not_paused() const;
   void await_cause() const;
   Status known_cause(Status unexplained) const;
 
@@ -314,10 +335,13 @@ class Database {
   const std::shared_ptr<wal::GuardedFileSystem> files_;
   const std::unique_ptr<rdb::Env> env_;
   std::unique_ptr<wal::WalContinuity> continuity_;
+  // Also held while options of column families change.
   Mutex resume_mutex_{MutexRank::kResume};
   // Held from the mark before an ingestion to the one behind it.
   Mutex ingestion_mutex_{MutexRank::kIngestion};
   const std::shared_ptr<index_stats::KeyStructureSlot> key_structures_;
+  const std::unique_ptr<FamilyOptions> family_options_ BASALT_GUARDED_BY(resume_mutex_);
+  std::atomic<bool> is_paused_ = false;
   rdb::TransactionDB* db_ = nullptr;
   Families families_;
   std::shared_ptr<block_cache::BlockCache> cache_;

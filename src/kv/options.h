@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "base/machine.h"
@@ -13,6 +14,14 @@ enum class DirectIo : std::uint8_t {
   kChosen = 0,  // yes where a limit says how much memory is this process's, if the file system can
   kOff,
   kOn,
+};
+
+// What administrators give in RocksDB's own names and words: given_options.h.
+struct GivenToRocksdb {
+  std::map<std::string, std::string> database;  // of rdb::DBOptions
+  std::map<std::string, std::string> blocks;    // of rdb::BlockBasedTableOptions
+  std::string default_family;                   // of every column family that holds tables
+  std::string families;                         // of single ones
 };
 
 // How to open a database. Every size is in bytes. Zero means "choose by the machine".
@@ -35,6 +44,9 @@ struct DatabaseOptions {
   std::uint64_t reserved_disk_bytes = 0;
   // Whether to open a database whose WAL is damaged in the middle, without what follows there.
   bool accept_wal_damage = false;
+  // How much flushes and compactions write in a second; 0: as much as they can.
+  std::uint64_t rate_limit_bytes = 0;
+  GivenToRocksdb rocksdb;
 };
 
 // Fills every zero field from the machine: memory (of the control group, if one limits it)

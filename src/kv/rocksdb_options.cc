@@ -2,6 +2,7 @@
 
 #include <rocksdb/cache.h>
 #include <rocksdb/filter_policy.h>
+#include <rocksdb/rate_limiter.h>
 #include <rocksdb/table.h>
 #include <rocksdb/utilities/table_properties_collectors.h>
 #include <rocksdb/write_buffer_manager.h>
@@ -83,6 +84,10 @@ rdb::DBOptions make_db_options(const DatabaseOptions& options,
   db.compaction_readahead_size = std::clamp(options.memtable_bytes / 32, kMiB / 4, 2 * kMiB);
   db.use_direct_reads = options.direct_io == DirectIo::kOn;
   db.use_direct_io_for_flush_and_compaction = options.direct_io == DirectIo::kOn;
+  if (options.rate_limit_bytes != 0) {
+    db.rate_limiter.reset(
+        rdb::NewGenericRateLimiter(static_cast<std::int64_t>(options.rate_limit_bytes)));
+  }
   db.keep_log_file_num = 4;
   db.max_log_file_size = 16 * kMiB;
   return db;

@@ -250,6 +250,19 @@ TEST_F(DeadlockTest, WithoutDetectionACycleLastsUntilATimeout) {
   EXPECT_EQ(a.get(), ErrorCode::kOk);
 }
 
+TEST_F(DeadlockTest, AnOwnerThatDoesNotLookClosesACycleUnseen) {
+  must_lock(a_, "j", kX);
+  must_lock(b_, "k", kX);
+  auto a = wait_in_thread(a_, "k", kX);
+  b_.set_deadlock_detect(false);
+  EXPECT_EQ(manager_.lock(b_, "j", kX, {.timeout_ms = 20}).code(), ErrorCode::kLockTimeout);
+  EXPECT_EQ(manager_.deadlock_count(), 0u);
+  b_.set_deadlock_detect(true);
+  EXPECT_EQ(manager_.lock(b_, "j", kX, kLong).code(), ErrorCode::kDeadlock);
+  manager_.release_all(b_);
+  EXPECT_EQ(a.get(), ErrorCode::kOk);
+}
+
 TEST_F(DeadlockTest, ACycleThatIsNotWaitedForIsATimeout) {
   must_lock(a_, "j", kX);
   must_lock(b_, "k", kX);

@@ -139,7 +139,7 @@ Status LockManager::wait(LockOwner& owner, LockRequest& request, const WaitPolic
   if (deadline == Deadline{}) deadline = deadline_of(policy);
   wait_count_.fetch_add(1, std::memory_order_relaxed);
   if (observer_ != nullptr) observer_->wait_begins(owner);
-  graph_->begin_wait(owner, request, deadlock_detect_.load());
+  graph_->begin_wait(owner, request, deadlock_detect_.load() && owner.deadlock_detect_);
   waiting_count_.fetch_add(1, std::memory_order_relaxed);
   std::vector<const LockOwner*> reported;
   WaitSignal::Wake wake;

@@ -43,6 +43,8 @@ class LockOwner {
   std::uint64_t weight() const { return changed_rows_.load(kRelaxed) + held_.load(kRelaxed); }
   // With more locked keys than this the manager tries to lock ranges instead.
   void set_most_keys(std::size_t count) { most_keys_ = count; }
+  // Whether a wait of this owner that begins from now on looks for deadlocks, if the manager does.
+  void set_deadlock_detect(bool is_on) { deadlock_detect_ = is_on; }
   // Whether it has locked any key or range. The owner's thread.
   bool holds_locks() const { return held_count() != 0 || !ranges_.empty(); }
   // Memory that its locks take, with their share of the lock table. The owner's thread.
@@ -87,6 +89,7 @@ class LockOwner {
   LockRequest* newest_held_ = nullptr;
   RequestPool pool_;
   std::size_t most_keys_ = kKeysMax;
+  bool deadlock_detect_ = true;
   std::size_t escalates_at_ = 0;  // not before so many keys are locked, after a failed attempt
   std::vector<std::unique_ptr<RangeHolding>> ranges_;  // changed under the latch of their shard
   std::vector<std::unique_ptr<RangeHolding>> spare_ranges_;

@@ -16,6 +16,7 @@
 #include <key.h>
 #include <log.h>
 #include <mysqld.h>
+#include <set_var.h>
 #include <unistd.h>
 #include <sql_base.h>
 #include <sql_i_s.h>
@@ -33,15 +34,18 @@
 #undef thd_wait_end
 #undef my_error
 #undef my_printf_error
+#undef thd_strmake
 extern "C" enum thd_kill_levels thd_kill_level(const MYSQL_THD thd);
 extern "C" void thd_wait_begin(MYSQL_THD thd, int wait_type);
 extern "C" void thd_wait_end(MYSQL_THD thd);
 extern "C" void my_error(unsigned int code, unsigned long flags, ...);
+extern "C" char* thd_strmake(const MYSQL_THD thd, const char* text, size_t length);
 extern "C" void my_printf_error(unsigned int code, const char* format, unsigned long flags, ...);
 
 // Functions that the server exports without a declaration in its headers.
 extern "C" int thd_rpl_deadlock_check(MYSQL_THD waiter, MYSQL_THD holder);
 extern "C" int thd_deadlock_victim_preference(const MYSQL_THD first, const MYSQL_THD second);
+sys_var* intern_find_sys_var(const char* name, size_t length);
 void ignore_db_dirs_append(const char* name);
 void mysql_bin_log_commit_pos(THD* thd, unsigned long long* offset, const char** file);
 

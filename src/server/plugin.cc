@@ -111,6 +111,8 @@ int init(void* argument) noexcept {
   set_remedies(kRemedies);
   auto plugin = std::make_unique<Plugin>();
   plugin->hton = static_cast<handlerton*>(argument);
+  show_rocksdb();
+  tell_unused_settings();
   const engine::EngineOptions options = options_from_variables();
   const std::string& directory = options.database.directory;
   hide_directory(directory);

@@ -88,6 +88,8 @@ void Session::register_statement() {
   if (is_raised()) the_engine().locks().interrupt(transaction_->lock_owner());
   transaction_->begin_statement(isolation_level_of(thd_));
   transaction_->lock_owner().set_most_keys(max_row_locks(thd_));
+  transaction_->set_fill_cache(fills_cache(thd_));
+  transaction_->lock_owner().set_deadlock_detect(detects_deadlocks(thd_));
   transaction_->set_memory_max(batch_bytes_max(thd_), opt_bin_log);
   trans_register_ha(thd_, false, g_plugin->hton, 0);
   if (thd_test_options(thd_, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN)) {
@@ -123,7 +125,7 @@ Status Session::commit_copy() {
   copy_.reset();
   BASALT_TRY(std::move(status));
   // For all portions at once.
-  if (commit_durability() == kv::Durability::kBuffered) return Status::ok();
+  if (commit_durability(thd_) == kv::Durability::kBuffered) return Status::ok();
   return the_engine().database().sync_wal();
 }
 

@@ -1,16 +1,16 @@
 #include "server/sysvars.h"
 
-#include <strings.h>
-
 #include <algorithm>
-#include <filesystem>
+#include <atomic>
 #include <iterator>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <type_traits>
 
+#include "base/log.h"
+#include "kv/rocksdb_library.h"
 #include "server/plugin.h"
+#include "server/sysvar_values.h"
 
 namespace basalt::server {
 namespace {
@@ -22,39 +22,40 @@ struct Change {
   mysql_var_update_func update = nullptr;
 };
 
-using CheckFunction = std::remove_pointer_t<mysql_var_check_func>;
-using UpdateFunction = std::remove_pointer_t<mysql_var_update_func>;
-
 // Of a command, for which its check function has done everything: the variable keeps its value.
 void keep_value(THD*, st_mysql_sys_var*, void*, const void*) {}
 
 constexpr Change kAtStart{PLUGIN_VAR_READONLY, nullptr, nullptr};
 constexpr Change kDynamic{};
+// Not an option of the server's: the engine puts the value where the variable shows it.
+constexpr Change kShown{PLUGIN_VAR_READONLY | PLUGIN_VAR_NOCMDOPT, nullptr, nullptr};
 // `function` stores the value of a SET, and tells the engine if that runs.
 constexpr Change applied_by(UpdateFunction* function) { return {0, nullptr, function}; }
+// `function` may refuse the value of a SET, and tells the engine; the server stores it.
+constexpr Change checked_by(CheckFunction* function) { return {0, function, nullptr}; }
 // `function` does what a SET asks for, and fails the SET if it cannot.
 constexpr Change command(CheckFunction* function) { return {0, function, keep_value}; }
 constexpr Change sql_command(CheckFunction* function) {
   return {PLUGIN_VAR_NOCMDOPT, function, keep_value};
 }
 
-// What entries of settings.def name.
-UpdateFunction apply_deadlock_detect, apply_flush_log, apply_reserved_disk_space;
-CheckFunction check_compact_cf, check_create_checkpoint, check_delete_cf, check_flush;
-CheckFunction check_remove_checkpoint, check_resume;
-
 // What a number may be.
+template <typename Number>
 struct Limits {
-  unsigned long long least;
-  unsigned long long most;
-  unsigned long long of_what;  // if it is a multiple
+  Number least;
+  Number most;
+  long of_what;  // if it is a multiple
 };
 
 constexpr unsigned long long kNoLimit = ULONGLONG_MAX;
+constexpr long long kSignedMax = LONGLONG_MAX;
+constexpr long long kIntMax = INT_MAX32;
+constexpr long long kUnsignedMax = UINT_MAX32;
 
-constexpr Limits between(unsigned long long least, unsigned long long most,
-                         unsigned long long of_what = 0) {
-  return {least, most, of_what};
+template <typename Least, typename Most>
+constexpr auto between(Least least, Most most, long of_what = 0) {
+  using Number = std::common_type_t<Least, Most>;
+  return Limits<Number>{static_cast<Number>(least), static_cast<Number>(most), of_what};
 }
 
 // What a Choice may be: the names of an enumeration's values in their order, and nullptr.
@@ -62,6 +63,15 @@ constexpr const char* kDirectIoNames[] = {"AUTO", "OFF", "ON", nullptr};
 static_assert(static_cast<int>(kv::DirectIo::kChosen) == 0 &&
               static_cast<int>(kv::DirectIo::kOff) == 1 &&
               static_cast<int>(kv::DirectIo::kOn) == 2);
+constexpr const char* kLogLevels[] = {"debug_level", "info_level",  "warn_level",
+                                      "error_level", "fatal_level", nullptr};
+// Of settings without effect: MyRocks' words.
+constexpr const char* kIndexTypes[] = {"kBinarySearch", "kHashSearch", nullptr};
+constexpr const char* kWritePolicies[] = {"write_committed", "write_prepared", "write_unprepared",
+                                          nullptr};
+constexpr const char* kReadFreeModes[] = {"OFF", "PK_ONLY", "PK_SK", nullptr};
+constexpr const char* kCorruptDataActions[] = {"ERROR", "ABORT_SERVER", "WARNING", nullptr};
+constexpr const char* kIoErrorActions[] = {"ABORT_SERVER", "IGNORE_ERROR", nullptr};
 
 // Which of `names` is `name`. Does not compile if none is.
 template <std::size_t count>
@@ -77,253 +87,273 @@ constexpr int switch_flags(Change change) {
 }
 
 // A text that comes with SET is the server's, and is gone when that has ended.
-constexpr int path_flags(Change change) {
+constexpr int text_flags(Change change) {
   const bool is_kept = (change.flags & PLUGIN_VAR_READONLY) != 0;
   return change.flags | (is_kept ? 0 : PLUGIN_VAR_MEMALLOC);
 }
 
-// Each entry of settings.def becomes a system variable by that macro of these which its scope and
-// kind name together. g_<name> is the value of a global one; THDVAR() reads those of sessions.
-#define BASALT_GlobalNumber(name, change, default_value, limits, text)                    \
-  unsigned long long g_##name = default_value;                                            \
-  MYSQL_SYSVAR_ULONGLONG(name, g_##name, change.flags, text, change.check, change.update, \
-                         default_value, limits.least, limits.most, limits.of_what);
-#define BASALT_GlobalInt(name, change, default_value, limits, text)                                \
-  int g_##name = default_value;                                                                    \
-  MYSQL_SYSVAR_INT(name, g_##name, change.flags, text, change.check, change.update, default_value, \
-                   limits.least, limits.most, limits.of_what);
-#define BASALT_GlobalSwitch(name, change, default_value, none, text)                         \
-  my_bool g_##name = default_value;                                                          \
-  MYSQL_SYSVAR_BOOL(name, g_##name, switch_flags(change), text, change.check, change.update, \
-                    default_value);
-#define BASALT_GlobalChoice(name, change, default_value, names, text)                              \
-  unsigned long g_##name = place_of(default_value, names);                                         \
-  TYPELIB g_##name##_names = {std::size(names) - 1, "", const_cast<const char**>(names), nullptr}; \
-  MYSQL_SYSVAR_ENUM(name, g_##name, change.flags, text, change.check, change.update,               \
-                    place_of(default_value, names), &g_##name##_names);
-#define BASALT_GlobalPath(name, change, default_value, none, text)                        \
-  char* g_##name = nullptr;                                                               \
-  MYSQL_SYSVAR_STR(name, g_##name, path_flags(change), text, change.check, change.update, \
-                   default_value);
-#define BASALT_GlobalText BASALT_GlobalPath
-#define BASALT_SessionNumber(name, change, default_value, limits, text)                        \
-  MYSQL_THDVAR_ULONGLONG(name, change.flags, text, change.check, change.update, default_value, \
-                         limits.least, limits.most, limits.of_what);
-#define BASALT_SessionSwitch(name, change, default_value, none, text) \
-  MYSQL_THDVAR_BOOL(name, switch_flags(change), text, change.check, change.update, default_value);
+// ---- settings without effect
 
-#define BASALT_SETTING(name, kind, scope, change, default_value, limits, text) \
-  BASALT_##scope##kind(name, (change), default_value, (limits), text)
-#define BASALT_CHOSEN_SETTING(name, kind, scope, change, default_value, limits, text, field, rule) \
-  BASALT_SETTING(name, kind, scope, change, default_value, limits, text)
-#include "server/settings.def"
-#undef BASALT_SETTING
-#undef BASALT_CHOSEN_SETTING
+// What is told of one: its name, and part of a sentence. And what it is by default.
+struct Unused {
+  const char* name;
+  const char* reason;
+  double number = 0;
+  const char* text = nullptr;
 
-constexpr unsigned long kFlushAtCommit = 1;
-// Below the engine's directory.
-constexpr const char* kBackupCheckpoint = "mariabackup-checkpoint";
-
-void apply_flush_log(THD*, st_mysql_sys_var*, void* target, const void* value) {
-  *static_cast<unsigned long long*>(target) = *static_cast<const unsigned long long*>(value);
-  if (g_plugin != nullptr) the_engine().worker().set_sync_wal(!commits_are_synced());
-}
-
-void apply_deadlock_detect(THD*, st_mysql_sys_var*, void* target, const void* value) {
-  *static_cast<my_bool*>(target) = *static_cast<const my_bool*>(value);
-  if (g_plugin != nullptr) the_engine().locks().set_deadlock_detect(g_deadlock_detect);
-}
-
-// A copy in the data directory would be taken for a database, and one among the engine's files for
-// a part of them. Links in the path are followed as far as it exists.
-Status check_checkpoint_target(const std::string& target) {
-  namespace fs = std::filesystem;
-  const auto refused = [&target](const char* why) {
-    return Status(ErrorCode::kInvalidArgument, "'" + target + "' " + why);
-  };
-  const auto resolved = [](const fs::path& path) {
-    std::error_code error;
-    fs::path result = fs::weakly_canonical(path, error);
-    if (error) result = path.lexically_normal();
-    return result.has_filename() ? result : result.parent_path();
-  };
-  const fs::path directory = resolved(fs::absolute(target));
-  // Where mariadb-backup makes its copy, and removes it again: below rocksdb_datadir as that is
-  // set, which may be relative.
-  if (directory == resolved(fs::absolute(g_datadir) / kBackupCheckpoint)) return Status::ok();
-  if (!fs::path(target).is_absolute()) {
-    return refused(
-        "is not an absolute path; give the copy a directory outside of the data "
-        "directory");
+  bool is_default(const char* value) const {
+    return value == nullptr || std::string_view(value) == text;
   }
-  for (const char* const occupied :
-       {static_cast<const char*>(mysql_real_data_home), static_cast<const char*>(g_datadir)}) {
-    const fs::path outer = resolved(fs::absolute(occupied));
-    const auto [end, at] =
-        std::mismatch(outer.begin(), outer.end(), directory.begin(), directory.end());
-    if (end != outer.end()) continue;
-    return refused(
-        "is in the data directory, where it would be taken for a database; choose a "
-        "directory elsewhere on the same device");
-  }
-  return Status::ok();
+  template <typename Number>
+  requires std::is_arithmetic_v<Number>
+  bool is_default(Number value) const { return static_cast<double>(value) == number; }
+};
+
+template <typename Default>
+consteval Unused unused_number(const char* name, const char* reason, Default number) {
+  return {name, reason, static_cast<double>(number)};
+}
+consteval Unused unused_text(const char* name, const char* reason, const char* text) {
+  return {name, reason, 0, text};
 }
 
-// Setting the variable takes the checkpoint: a failure must fail the SET.
-int check_create_checkpoint(THD* thd, st_mysql_sys_var*, void* save, st_mysql_value* value) {
+std::string sentence_of(const Unused& setting) {
+  return std::string(setting.name) + " has no effect: " + setting.reason;
+}
+
+// Tells the client, in strict mode, which asks for sessions that are told; and the error log, once.
+template <const Unused& setting>
+void tell_unused(THD* thd) {
+  const std::string sentence = sentence_of(setting);
+  if (thd->is_strict_mode()) {
+    push_warning(thd, Sql_condition::WARN_LEVEL_WARN, WARN_OPTION_IGNORED, sentence.c_str());
+  }
+  static std::atomic<bool> is_told = false;
+  if (!is_told.exchange(true)) log_message(LogLevel::kInfo, sentence);
+}
+
+template <typename Value, const Unused& setting>
+void store_unused(THD* thd, st_mysql_sys_var*, void* target, const void* value) {
+  const Value given = *static_cast<const Value*>(value);
+  *static_cast<Value*>(target) = given;
+  if (!setting.is_default(given)) tell_unused<setting>(thd);
+}
+
+// As the server's own check of a text, which is stored by the server.
+template <const Unused& setting>
+int check_unused(THD* thd, st_mysql_sys_var*, void* save, st_mysql_value* value) {
   char buffer[FN_REFLEN];
   int length = sizeof buffer;
-  const char* directory = value->val_str(value, buffer, &length);
-  if (directory == nullptr || length == 0) return 1;
-  const std::string target(directory, static_cast<std::size_t>(length));
-  Status status = check_checkpoint_target(target);
-  // A backup has stopped commits and reads the binary log's position: the copy is to agree.
-  if (status.is_ok()) {
-    status = the_engine().transactions().wait_for_ordered(
-        [thd] { return thd_kill_level(thd) == THD_IS_NOT_KILLED; });
-  }
-  if (status.is_ok()) status = the_engine().database().create_checkpoint(target);
-  if (!status.is_ok()) {
-    my_printf_error(ER_UNKNOWN_ERROR, "rocksdb_create_checkpoint: %s", MYF(0),
-                    status.message().c_str());
-    return 1;
-  }
-  *static_cast<const char**>(save) = nullptr;
-  return 0;
-}
-
-// Reads the value of a SET of a variable that is a command: ON does something, and the variable
-// stays OFF. False for a value that is neither ON nor OFF.
-bool read_command(st_mysql_value* value, void* save, bool& is_wanted) {
-  *static_cast<my_bool*>(save) = 0;
-  if (value->value_type(value) != MYSQL_VALUE_TYPE_STRING) {
-    long long number = 0;
-    if (value->val_int(value, &number) != 0) return false;
-    is_wanted = number != 0;
-    return true;
-  }
-  char buffer[8];
-  int length = sizeof buffer;
   const char* text = value->val_str(value, buffer, &length);
-  if (text == nullptr) return false;
-  const std::string_view word(text, static_cast<std::size_t>(length));
-  const auto is_word = [word](std::string_view other) {
-    return word.size() == other.size() && strncasecmp(word.data(), other.data(), other.size()) == 0;
-  };
-  is_wanted = is_word("ON") || is_word("1");
-  return is_wanted || is_word("OFF") || is_word("0");
-}
-
-// What the command `variable` came to: a failure must fail the SET. Returns the check's result.
-int end_command(const char* variable, const Status& status) {
-  if (status.is_ok()) return 0;
-  my_printf_error(ER_UNKNOWN_ERROR, "%s: %s", MYF(0), variable, status.message().c_str());
-  return 1;
-}
-
-// mariadb-backup asks for this when it has copied the checkpoint it made.
-int check_remove_checkpoint(THD*, st_mysql_sys_var*, void* save, st_mysql_value* value) {
-  bool is_wanted = false;
-  if (!read_command(value, save, is_wanted)) return 1;
-  if (!is_wanted) return 0;
-  const std::filesystem::path directory = std::filesystem::path(g_datadir) / kBackupCheckpoint;
-  std::error_code error;
-  std::filesystem::remove_all(directory, error);
-  if (error) {
-    my_printf_error(ER_UNKNOWN_ERROR, "rocksdb_remove_mariabackup_checkpoint: %s: %s", MYF(0),
-                    directory.c_str(), error.message().c_str());
-    return 1;
-  }
+  if (text != nullptr) text = thd_strmake(thd, text, static_cast<std::size_t>(length));
+  *static_cast<const char**>(save) = text;
+  if (!setting.is_default(text)) tell_unused<setting>(thd);
   return 0;
 }
 
-// The text of a SET of a variable that is a command; empty for NULL.
-std::string read_text(st_mysql_value* value, void* save) {
-  *static_cast<const char**>(save) = nullptr;
-  char buffer[NAME_LEN + 1];
-  int length = sizeof buffer;
-  const char* const text = value->val_str(value, buffer, &length);
-  return text == nullptr ? std::string() : std::string(text, static_cast<std::size_t>(length));
-}
-
-// As in MyRocks, a family that is not there is no error: there is nothing to compact.
-int check_compact_cf(THD* thd, st_mysql_sys_var*, void* save, st_mysql_value* value) {
-  const std::string name = read_text(value, save);
-  if (name.empty()) return 0;
-  const Status status =
-      the_engine().compact_family(name, [thd] { return thd_kill_level(thd) != THD_IS_NOT_KILLED; });
-  if (!status.is(ErrorCode::kNotFound)) return end_command("rocksdb_compact_cf", status);
-  push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_UNKNOWN_ERROR,
-                      "rocksdb_compact_cf: %s", status.message().c_str());
-  return 0;
-}
-
-// The error is the server's for a value that cannot be; why it cannot is beside it.
-int check_delete_cf(THD* thd, st_mysql_sys_var*, void* save, st_mysql_value* value) {
-  const std::string name = read_text(value, save);
-  if (name.empty()) return 0;
-  const Status status =
-      the_engine().remove_family(name, [thd] { return thd_kill_level(thd) == THD_IS_NOT_KILLED; });
-  if (!status.is(ErrorCode::kNotFound) && !status.is(ErrorCode::kInvalidArgument)) {
-    return end_command("rocksdb_delete_cf", status);
-  }
-  push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_UNKNOWN_ERROR,
-                      "rocksdb_delete_cf: %s", status.message().c_str());
-  return 1;
-}
-
-int check_resume(THD*, st_mysql_sys_var*, void* save, st_mysql_value* value) {
-  bool is_wanted = false;
-  if (!read_command(value, save, is_wanted)) return 1;
-  return is_wanted ? end_command("rocksdb_resume", the_engine().resume()) : 0;
-}
-
-int check_flush(THD*, st_mysql_sys_var*, void* save, st_mysql_value* value) {
-  bool is_wanted = false;
-  if (!read_command(value, save, is_wanted)) return 1;
-  if (!is_wanted) return 0;
-  return end_command("rocksdb_force_flush_memtable_now", the_engine().database().flush());
-}
-
-void apply_reserved_disk_space(THD*, st_mysql_sys_var*, void* target, const void* value) {
-  *static_cast<unsigned long long*>(target) = *static_cast<const unsigned long long*>(value);
-  if (g_plugin == nullptr) return;
-  kv::Database& database = the_engine().database();
-  database.health().set_reserved_bytes(
-      g_reserved_disk_space != 0 ? g_reserved_disk_space : database.options().reserved_disk_bytes);
+template <typename Value, const Unused& setting>
+constexpr Change told(Change change) {
+  if ((change.flags & PLUGIN_VAR_READONLY) != 0) return change;
+  if constexpr (std::is_pointer_v<Value>)
+    return checked_by(check_unused<setting>);
+  else
+    return applied_by(store_unused<Value, setting>);
 }
 
 }  // namespace
 
+// Each entry of settings.def becomes a system variable by that macro of these which its scope and
+// kind name together. g_<name> is the value of a global one; THDVAR() reads those of sessions.
+#define BASALT_GlobalNumeric(declare, name, change, default_value, limits, text)                 \
+  static declare(name, g_##name, change.flags, text, change.check, change.update, default_value, \
+                 limits.least, limits.most, limits.of_what);
+#define BASALT_GlobalNumber(name, change, default_value, limits, text) \
+  unsigned long long g_##name = default_value;                         \
+  BASALT_GlobalNumeric(MYSQL_SYSVAR_ULONGLONG, name, change, default_value, limits, text)
+#define BASALT_GlobalSigned(name, change, default_value, limits, text) \
+  long long g_##name = default_value;                                  \
+  BASALT_GlobalNumeric(MYSQL_SYSVAR_LONGLONG, name, change, default_value, limits, text)
+#define BASALT_GlobalInt(name, change, default_value, limits, text) \
+  int g_##name = default_value;                                     \
+  BASALT_GlobalNumeric(MYSQL_SYSVAR_INT, name, change, default_value, limits, text)
+#define BASALT_GlobalUnsigned(name, change, default_value, limits, text) \
+  unsigned g_##name = default_value;                                     \
+  BASALT_GlobalNumeric(MYSQL_SYSVAR_UINT, name, change, default_value, limits, text)
+#define BASALT_GlobalReal(name, change, default_value, limits, text) \
+  double g_##name = default_value;                                   \
+  BASALT_GlobalNumeric(MYSQL_SYSVAR_DOUBLE, name, change, default_value, limits, text)
+#define BASALT_GlobalSwitch(name, change, default_value, none, text)                 \
+  my_bool g_##name = default_value;                                                  \
+  static MYSQL_SYSVAR_BOOL(name, g_##name, switch_flags(change), text, change.check, \
+                           change.update, default_value);
+#define BASALT_GlobalChoice(name, change, default_value, names, text)                           \
+  unsigned long g_##name = place_of(default_value, names);                                      \
+  static TYPELIB g_##name##_names = {std::size(names) - 1, "", const_cast<const char**>(names), \
+                                     nullptr};                                                  \
+  static MYSQL_SYSVAR_ENUM(name, g_##name, change.flags, text, change.check, change.update,     \
+                           place_of(default_value, names), &g_##name##_names);
+#define BASALT_GlobalPath(name, change, default_value, none, text)                               \
+  char* g_##name = nullptr;                                                                      \
+  static MYSQL_SYSVAR_STR(name, g_##name, text_flags(change), text, change.check, change.update, \
+                          default_value);
+#define BASALT_GlobalText(name, change, default_value, none, text) \
+  BASALT_GlobalPath(name, change, default_value, none, text)
+#define BASALT_SessionNumeric(declare, name, change, default_value, limits, text)      \
+  static declare(name, change.flags, text, change.check, change.update, default_value, \
+                 limits.least, limits.most, limits.of_what);
+#define BASALT_SessionNumber(name, change, default_value, limits, text) \
+  BASALT_SessionNumeric(MYSQL_THDVAR_ULONGLONG, name, change, default_value, limits, text)
+#define BASALT_SessionInt(name, change, default_value, limits, text) \
+  BASALT_SessionNumeric(MYSQL_THDVAR_INT, name, change, default_value, limits, text)
+#define BASALT_SessionUnsigned(name, change, default_value, limits, text) \
+  BASALT_SessionNumeric(MYSQL_THDVAR_UINT, name, change, default_value, limits, text)
+#define BASALT_SessionSwitch(name, change, default_value, none, text)                     \
+  static MYSQL_THDVAR_BOOL(name, switch_flags(change), text, change.check, change.update, \
+                           default_value);
+#define BASALT_SessionText(name, change, default_value, none, text)                    \
+  static MYSQL_THDVAR_STR(name, text_flags(change), text, change.check, change.update, \
+                          default_value);
+
+#define BASALT_UnusedNumber(name, default_value, limits, reason) \
+  unused_number("rocksdb_" #name, reason, default_value)
+#define BASALT_UnusedSigned BASALT_UnusedNumber
+#define BASALT_UnusedInt BASALT_UnusedNumber
+#define BASALT_UnusedUnsigned BASALT_UnusedNumber
+#define BASALT_UnusedReal BASALT_UnusedNumber
+#define BASALT_UnusedSwitch BASALT_UnusedNumber
+#define BASALT_UnusedChoice(name, default_value, names, reason) \
+  unused_number("rocksdb_" #name, reason, place_of(default_value, names))
+#define BASALT_UnusedPath(name, default_value, none, reason) \
+  unused_text("rocksdb_" #name, reason, default_value)
+#define BASALT_UnusedText BASALT_UnusedPath
+
+#define BASALT_SETTING(name, kind, scope, change, default_value, limits, text) \
+  BASALT_##scope##kind(name, (change), default_value, (limits), text)
+#define BASALT_UNUSED_SETTING(name, kind, scope, change, default_value, limits, reason)           \
+  static constexpr Unused g_unused_##name =                                                       \
+      BASALT_Unused##kind(name, default_value, (limits), reason);                                 \
+  BASALT_##scope##kind(name, (told<BASALT_##kind##Type, g_unused_##name>(change)), default_value, \
+                       (limits), "No effect: " reason)
+#include "server/settings.def"
+
 st_mysql_sys_var* g_system_variables[] = {
 #define BASALT_SETTING(name, ...) MYSQL_SYSVAR(name),
-#define BASALT_CHOSEN_SETTING(name, ...) MYSQL_SYSVAR(name),
 #include "server/settings.def"
-#undef BASALT_SETTING
-#undef BASALT_CHOSEN_SETTING
     nullptr,
 };
 
-engine::EngineOptions options_from_variables() {
-  engine::EngineOptions options;
-  options.database.directory = g_datadir;
-  options.database.accept_wal_damage = g_accept_log_damage;
-  options.locks.deadlock_detect = g_deadlock_detect;
+namespace {
+
+constexpr unsigned long kFlushAtCommit = 1;
+// Of rocksdb_max_open_files.
+constexpr int kHalfOfOpenFiles = -2;
+
+// Whether the configuration or the command line has set the variable, to whatever value.
+bool is_given(std::string_view name) {
+  mysql_prlock_rdlock(&LOCK_system_variables_hash);
+  const sys_var* const variable = intern_find_sys_var(name.data(), name.size());
+  const bool is_given = variable != nullptr && (variable->value_origin == sys_var::CONFIG ||
+                                                variable->value_origin == sys_var::COMMAND_LINE);
+  mysql_prlock_unlock(&LOCK_system_variables_hash);
+  return is_given;
+}
+
+std::string option_text(const char* value) { return value == nullptr ? "" : value; }
+std::string option_text(my_bool value) { return value != 0 ? "true" : "false"; }
+template <typename Number>
+requires std::is_arithmetic_v<Number> std::string option_text(Number value) {
+  return std::to_string(value);
+}
+
 #define BASALT_GlobalValue(name) g_##name
 #define BASALT_SessionValue(name) THDVAR(nullptr, name)
+
+// What RocksDB is told of what somebody has set, and it would not be told otherwise.
+kv::GivenToRocksdb options_for_rocksdb() {
+  kv::GivenToRocksdb given;
+  [[maybe_unused]] auto& Database = given.database;
+  [[maybe_unused]] auto& Blocks = given.blocks;
 #define BASALT_SETTING(...)
-#define BASALT_CHOSEN_SETTING(name, kind, scope, change, default_value, limits, text, field, rule) \
-  options.database.field =                                                                         \
-      static_cast<decltype(options.database.field)>(BASALT_##scope##Value(name));
+#define BASALT_ROCKSDB_SETTING(name, kind, scope, change, default_value, limits, text, group, \
+                               option)                                                        \
+  if (is_given("rocksdb_" #name)) group[option] = option_text(BASALT_##scope##Value(name));
 #include "server/settings.def"
-#undef BASALT_SETTING
-#undef BASALT_CHOSEN_SETTING
+  given.default_family = option_text(g_default_cf_options);
+  given.families = option_text(g_override_cf_options);
+  if (is_given("rocksdb_info_log_level")) {
+    given.database["info_log_level"] = kv::log_level_name(g_info_log_level);
+  }
+  if (const auto found = given.database.find("max_open_files");
+      found != given.database.end() && g_max_open_files == kHalfOfOpenFiles) {
+    found->second = std::to_string(open_files_limit / 2);
+  }
+  return given;
+}
+
+// Percona's and MyRocks' switches for what rocksdb_direct_io says in one.
+kv::DirectIo direct_io_of_switches() {
+  if (g_use_direct_reads || g_use_direct_io_for_flush_and_compaction) return kv::DirectIo::kOn;
+  return is_given("rocksdb_use_direct_reads") ? kv::DirectIo::kOff : kv::DirectIo::kChosen;
+}
+
+}  // namespace
+
+engine::EngineOptions options_from_variables() {
+  engine::EngineOptions options;
+  kv::DatabaseOptions& database = options.database;
+  database.directory = g_datadir;
+  database.accept_wal_damage = g_accept_log_damage;
+  database.rate_limit_bytes = g_rate_limiter_bytes_per_sec;
+  database.rocksdb = options_for_rocksdb();
+  options.locks.deadlock_detect = detects_deadlocks(nullptr);
+#define BASALT_SETTING(...)
+#define BASALT_ROCKSDB_SETTING(...)
+#define BASALT_CHOSEN_SETTING(name, kind, scope, change, default_value, limits, text, field, rule) \
+  database.field = static_cast<decltype(database.field)>(BASALT_##scope##Value(name));
+#include "server/settings.def"
+  if (database.direct_io == kv::DirectIo::kChosen) database.direct_io = direct_io_of_switches();
   return options;
+}
+
+void show_rocksdb() {
+  static std::string compressions = kv::supported_compressions();
+  g_supported_compression_types = compressions.data();
+  static std::string hash(kv::rocksdb_commit());
+  g_git_hash = hash.data();
+}
+
+void tell_unused_settings() {
+#define BASALT_SETTING(...)
+#define BASALT_UNUSED_SETTING(name, kind, scope, ...)                                           \
+  if (is_given("rocksdb_" #name) && !g_unused_##name.is_default(BASALT_##scope##Value(name))) { \
+    log_message(LogLevel::kInfo, sentence_of(g_unused_##name));                                 \
+  }
+#include "server/settings.def"
+}
+
+const RocksdbSetting* find_rocksdb_setting(const st_mysql_sys_var* variable) {
+  static const RocksdbSetting settings[] = {
+#define BASALT_SETTING(...)
+#define BASALT_ROCKSDB_SETTING(name, kind, scope, change, default_value, limits, text, group, \
+                               option)                                                        \
+  {MYSQL_SYSVAR(name), "rocksdb_" #name, option},
+#include "server/settings.def"
+  };
+  const auto found = std::ranges::find(settings, variable, &RocksdbSetting::variable);
+  return found == std::end(settings) ? nullptr : &*found;
 }
 
 std::int64_t lock_wait_timeout_ms(THD* thd) {
   return static_cast<std::int64_t>(THDVAR(thd, lock_wait_timeout)) * 1000;
 }
+
+bool detects_deadlocks(THD* thd) { return THDVAR(thd, deadlock_detect) != 0; }
+
+bool fills_cache(THD* thd) { return THDVAR(thd, skip_fill_cache) == 0; }
+
+bool logs_snapshot_conflicts() { return g_print_snapshot_conflict_queries != 0; }
+
+std::uint64_t sort_bytes_max(THD* thd) { return THDVAR(thd, merge_buf_size); }
 
 bool rollback_on_timeout() { return g_rollback_on_timeout != 0; }
 
@@ -338,8 +368,18 @@ std::uint64_t batch_bytes_max(THD* thd) {
 
 bool commits_are_synced() { return g_flush_log_at_trx_commit == kFlushAtCommit; }
 
-kv::Durability commit_durability() {
-  return commits_are_synced() ? kv::Durability::kSynced : kv::Durability::kBuffered;
+kv::Durability commit_durability(THD* thd) {
+  return commits_are_synced() && !THDVAR(thd, write_disable_wal) ? kv::Durability::kSynced
+                                                                 : kv::Durability::kBuffered;
 }
+
+std::uint64_t told_rows_in_range(THD* thd, bool is_forced) {
+  const std::uint64_t if_forced = is_forced ? THDVAR(thd, force_index_records_in_range) : 0;
+  return if_forced != 0 ? if_forced : THDVAR(thd, records_in_range);
+}
+
+bool keeps_scanned_rows_locked(THD* thd) { return THDVAR(thd, lock_scanned_rows) != 0; }
+
+bool logs_unsafe_statements(THD* thd) { return THDVAR(thd, unsafe_for_binlog) != 0; }
 
 }  // namespace basalt::server

@@ -12,10 +12,24 @@ namespace basalt::server {
 extern st_mysql_sys_var* g_system_variables[];
 
 engine::EngineOptions options_from_variables();
+// What the server cannot know by itself: of which RocksDB the engine is made. Before the server
+// shows variables.
+void show_rocksdb();
+// Tells the error log of each variable that was set at the start, to another value than its
+// default, and that means nothing to this engine.
+void tell_unused_settings();
 // How long a statement of this connection waits for one lock.
 std::int64_t lock_wait_timeout_ms(THD* thd);
 // Whether this connection's locking reads refuse rows that are newer than its snapshot.
 bool snapshot_isolation(THD* thd);
+// Whether this connection's waits look for deadlocks; those of new connections if `thd` is null.
+bool detects_deadlocks(THD* thd);
+// Whether blocks that this connection reads stay in the cache.
+bool fills_cache(THD* thd);
+// Whether statements that fail with a snapshot conflict go to the error log.
+bool logs_snapshot_conflicts();
+// How much memory sorting the entries of indexes takes that this connection adds.
+std::uint64_t sort_bytes_max(THD* thd);
 // How many rows a transaction of this connection locks singly.
 std::size_t max_row_locks(THD* thd);
 // How many bytes the changes of a transaction of this connection may take.
@@ -24,6 +38,14 @@ std::uint64_t batch_bytes_max(THD* thd);
 bool rollback_on_timeout();
 // Whether a commit must be on disk when it returns.
 bool commits_are_synced();
-kv::Durability commit_durability();
+// Of a commit of this connection.
+kv::Durability commit_durability(THD* thd);
+// How many rows the optimizer is to be told that any range of keys has; 0: an estimate.
+// `is_forced`: the statement forces the index.
+std::uint64_t told_rows_in_range(THD* thd, bool is_forced);
+// Whether locks of rows that a statement has read, and that do not match, stay at READ COMMITTED.
+bool keeps_scanned_rows_locked(THD* thd);
+// Whether this connection's statements may be logged as such where their effect depends on order.
+bool logs_unsafe_statements(THD* thd);
 
 }  // namespace basalt::server

@@ -42,8 +42,10 @@ void IndexIterator::drop() {
 }
 
 kv::ReadView IndexIterator::view() const {
-  if (!is_consistent_) return {};
-  return transaction_->consistent_view(needs_snapshot_);
+  if (is_consistent_) return transaction_->consistent_view(needs_snapshot_);
+  kv::ReadView newest;
+  newest.fill_cache = transaction_->fills_cache();
+  return newest;
 }
 
 void IndexIterator::confine(std::string_view lower, std::string_view upper,

@@ -127,10 +127,9 @@ TEST_P(SingleDeleteTest, SnapshotsBetweenTheStepsSeeTheirVersionAndLeaveNoGhosts
     store_.flush_and_compact();
     const std::size_t expected[] = {1, 1, 0, 1, 0};
     for (std::size_t i = 0; i < snapshots.size(); ++i) {
-      kv::Iterator iterator =
-          store_.database().new_iterator(store_.table().family(test::kByEmail),
-                                         {snapshots[i].get(), true},
-                                         store_.table().whole_range(test::kByEmail));
+      kv::Iterator iterator = store_.database().new_iterator(
+          store_.table().family(test::kByEmail), {snapshots[i].get(), true},
+          store_.table().whole_range(test::kByEmail));
       std::size_t count = 0;
       for (iterator.seek_to_first(); iterator.is_valid(); iterator.next()) ++count;
       ASSERT_EQ(count, expected[i]) << "flushes " << flushes << ", after step " << i;

@@ -217,6 +217,7 @@ Status Transaction::release_savepoints_from(std::size_t number) {
 kv::ReadView Transaction::consistent_view(bool needs_snapshot) {
   activate();
   kv::ReadView view;
+  view.fill_cache = fills_cache_;
   if (transaction_snapshot_) {
     view.snapshot = transaction_snapshot_.get();
   } else if (level_ == IsolationLevel::kRepeatableRead) {

@@ -92,6 +92,9 @@ class Transaction {
     memory_max_ = bytes;
     is_two_phase_ = is_two_phase;
   }
+  // Whether blocks that reads of consistent or newest data bring in stay in the cache.
+  void set_fill_cache(bool is_on) { fills_cache_ = is_on; }
+  bool fills_cache() const { return fills_cache_; }
   lock::LockOwner& lock_owner() { return owner_; }
   const std::string& prepared_name() const { return name_; }
 
@@ -309,6 +312,7 @@ class Transaction {
   std::unique_lock<Mutex> hold_batch_{inserts_->batch_mutex(), std::defer_lock};
   bool inserts_are_open_ = false;  // in the manager's registry
   bool has_writes_ = false;
+  bool fills_cache_ = true;
   std::uint64_t memory_max_ = std::numeric_limits<std::uint64_t>::max();
   bool is_two_phase_ = false;
   // Of every key that was put or removed, also if a savepoint has undone it.

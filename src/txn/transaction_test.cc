@@ -57,6 +57,13 @@ TEST_F(TransactionTest, OwnWritesAreVisibleAtOnceAndToOthersOnlyAfterCommit) {
   EXPECT_EQ(read(*b_, "k"), "v");
 }
 
+TEST_F(TransactionTest, ItsReadsLeaveTheCacheAsItIsIfTheyAreTo) {
+  a_->begin_statement(kRc);
+  EXPECT_TRUE(a_->consistent_view().fill_cache);
+  a_->set_fill_cache(false);
+  EXPECT_FALSE(a_->consistent_view().fill_cache);
+}
+
 TEST_F(TransactionTest, WhoseChangesTakeTooMuchMemoryMayChangeNoFurtherRowsAndCanCommit) {
   a_->set_memory_max(10'000, false);
   put(*a_, "k", std::string(5'000, 'v'));

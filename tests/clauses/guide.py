@@ -23,7 +23,7 @@ from tests.support import workspace
 from tests.support.workspace import Tally, Workspace
 
 _GUIDE = settings_table.GUIDE.read_text()
-_SETTINGS = settings_table.read(settings_table.TABLE.read_text())
+_SETTINGS = settings_table.load()
 _MACHINE = ["memory", "cores"]  # what ROCKSDB_SETTINGS has before the settings
 
 

@@ -5,6 +5,7 @@
 #include "server/handler/table_version.h"
 #include "server/handler/undecided_changes.h"
 #include "server/plugin.h"
+#include "server/sysvars.h"
 #include "server/mariadb.h"
 
 namespace basalt::server {
@@ -24,7 +25,8 @@ class IndexAddition final : public inplace_alter_handler_ctx {
 
   Status build(THD* thd, const codec::TableLayout& layout,
                const table::Interruption& interruption) {
-    Result<std::uint64_t> rows = the_engine().build_indexes(altered_, layout, interruption, thd);
+    Result<std::uint64_t> rows =
+        the_engine().build_indexes(altered_, layout, interruption, thd, sort_bytes_max(thd));
     if (!rows.is_ok()) return rows.take_status();
     rows_ = rows.value();
     return Status::ok();

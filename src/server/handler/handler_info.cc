@@ -7,6 +7,7 @@
 #include "server/convert/error_mapping.h"
 #include "server/handler/ha_rocksdb.h"
 #include "server/plugin.h"
+#include "server/sysvars.h"
 #include "server/mariadb.h"
 
 namespace basalt::server {
@@ -75,7 +76,9 @@ ulong definition_time(const TABLE_SHARE& share) {
 
 ulonglong ha_rocksdb::table_flags() const noexcept {
   const ulonglong statements =
-      may_log_statements(ha_thd(), table_share) ? HA_BINLOG_STMT_CAPABLE : 0;
+      may_log_statements(ha_thd(), table_share) || logs_unsafe_statements(ha_thd())
+          ? HA_BINLOG_STMT_CAPABLE
+          : 0;
   return statements | HA_PARTIAL_COLUMN_READ | HA_TABLE_SCAN_ON_INDEX | HA_REC_NOT_IN_SEQ |
          HA_CAN_GEOMETRY | HA_NULL_IN_KEY | HA_CAN_INDEX_BLOBS | HA_DUPLICATE_POS |
          HA_PRIMARY_KEY_IN_READ_INDEX | HA_PRIMARY_KEY_REQUIRED_FOR_POSITION |
@@ -142,6 +145,8 @@ int ha_rocksdb::info(uint flags) noexcept {
 
 ha_rows ha_rocksdb::records_in_range(uint index, const key_range* min, const key_range* max,
                                      page_range*) noexcept {
+  const std::uint64_t told = told_rows_in_range(ha_thd(), table->force_index);
+  if (told != 0) return told;
   std::string lower;
   std::string upper;
   make_bounds(index, min, max, lower, upper);

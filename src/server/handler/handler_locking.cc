@@ -1,6 +1,7 @@
 #include "server/handler/ha_rocksdb.h"
 #include "server/handler/undecided_changes.h"
 #include "server/plugin.h"
+#include "server/sysvars.h"
 #include "server/mariadb.h"
 
 namespace basalt::server {
@@ -145,7 +146,7 @@ int ha_rocksdb::refuse_statement(THD* thd) {
 
 // The row just read did not match. At REPEATABLE READ its lock keeps it from matching later.
 void ha_rocksdb::unlock_row() noexcept {
-  if (!row_lock_ || locks_gaps()) return;
+  if (!row_lock_ || locks_gaps() || keeps_scanned_rows_locked(ha_thd())) return;
   if (cursor_->read_semi_consistently()) {
     cursor_->pass_over_row();
   } else {

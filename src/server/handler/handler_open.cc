@@ -3,6 +3,7 @@
 #include "server/convert/error_mapping.h"
 #include "server/handler/ha_rocksdb.h"
 #include "server/plugin.h"
+#include "server/sysvars.h"
 #include "server/mariadb.h"
 
 namespace basalt::server {
@@ -135,6 +136,10 @@ int ha_rocksdb::report(Status status) {
   if (status.is(ErrorCode::kDeadlock) || status.is(ErrorCode::kSnapshotConflict)) {
     Session* const session = Session::find(ha_thd());
     if (session != nullptr) session->set_rollback_cause(status.code());
+    if (status.is(ErrorCode::kSnapshotConflict) && logs_snapshot_conflicts()) {
+      log_message(LogLevel::kInfo, "a snapshot conflict ends the transaction of: " +
+                                       std::string(ha_thd()->query(), ha_thd()->query_length()));
+    }
   }
   if (status.is(ErrorCode::kCorruption) && share_ != nullptr) report_corruption(status);
   if (status.is(ErrorCode::kInconsistentRead)) {

@@ -80,7 +80,7 @@ int ha_rocksdb::write_row(const uchar* record) noexcept {
 
 int ha_rocksdb::end_own_transaction(int error) {
   if (!own_transaction_) return error;
-  if (error == 0) return report(own_transaction_->commit(commit_durability()));
+  if (error == 0) return report(own_transaction_->commit(commit_durability(ha_thd())));
   own_transaction_->rollback().ignore("the write has failed already; its error is reported");
   return error;
 }

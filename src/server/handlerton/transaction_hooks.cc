@@ -42,8 +42,8 @@ int end_failed_commit(THD* thd, Session& session, const Status& status) {
 
 // Syncs what commit_ordered() has committed and may not sync. The transaction can be seen, so a
 // failure cannot be its own: the engine is read-only then, and the error log says why.
-void pay_owed_sync(Session& session) {
-  if (!session.take_owed_sync() || commit_durability() == kv::Durability::kBuffered) return;
+void pay_owed_sync(THD* thd, Session& session) {
+  if (!session.take_owed_sync() || commit_durability(thd) == kv::Durability::kBuffered) return;
   const Status status = the_engine().database().sync_wal();
   if (!status.is_ok()) log_message(LogLevel::kError, "commit: " + status.message());
 }
@@ -56,10 +56,10 @@ int commit(handlerton*, THD* thd, bool all) noexcept {
     transaction.end_statement();
     return 0;
   }
-  const Status status = transaction.commit(commit_durability());
+  const Status status = transaction.commit(commit_durability(thd));
   transaction.end_statement();
   if (status.is_ok()) {
-    pay_owed_sync(*session);
+    pay_owed_sync(thd, *session);
     return 0;
   }
   log_message(LogLevel::kError, "commit: " + status.message());

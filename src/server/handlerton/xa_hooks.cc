@@ -56,7 +56,7 @@ int prepare(handlerton*, THD* thd, bool all) noexcept {
   XID xid;
   thd_get_xid(thd, reinterpret_cast<MYSQL_XID*>(&xid));
   const bool is_users = thd->transaction->xid_state.is_explicit_XA();
-  const Status status = transaction.prepare(name_of(xid), commit_durability(), is_users);
+  const Status status = transaction.prepare(name_of(xid), commit_durability(thd), is_users);
   if (!status.is_ok()) log_message(LogLevel::kError, "prepare: " + status.message());
   report_failure("the transaction cannot be prepared", status);
   return to_handler_error(status, thd);

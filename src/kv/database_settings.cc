@@ -1,0 +1,96 @@
+// What an administrator changes while the database is open.
+#include <rocksdb/db.h>
+#include <rocksdb/env.h>
+#include <rocksdb/rate_limiter.h>
+#include <rocksdb/utilities/transaction_db.h>
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/assert.h"
+#include "kv/database.h"
+#include "kv/given_options.h"
+#include "rdb/status_conversion.h"
+
+namespace basalt::kv {
+
+DatabaseOptions Database::chosen_options() const {
+  DatabaseOptions options;
+  options.directory = options_.directory;
+  return with_defaults_for(machine_, std::move(options));
+}
+
+Status Database::set_option(const std::string& name, const std::string& value) {
+  return rdb::from_rocksdb(db_->SetDBOptions({{name, value}}));
+}
+
+Status Database::set_family_options(std::string_view text) {
+  const MutexLock guard(resume_mutex_);
+  const rdb::ColumnFamilyOptions base = db_->GetOptions(family_handle(kDefaultFamily));
+  return family_options_->change(
+      text, base, [&](const std::string& family, const FamilyOptions::Options& changed) -> Status {
+        const std::optional<FamilyId> id = find_family(family);
+        if (!id || changed.empty()) return Status::ok();
+        BASALT_ASSERT(*id != kSystemFamily);
+        const FamilyHold hold = hold_family(*id);
+        if (hold == nullptr) return Status::ok();
+        return rdb::from_rocksdb(db_->SetOptions(hold.get(), {changed.begin(), changed.end()}));
+      });
+}
+
+bool Database::set_rate_limit(std::uint64_t bytes) {
+  const std::shared_ptr<rdb::RateLimiter> limiter = db_->GetDBOptions().rate_limiter;
+  if (limiter == nullptr || bytes == 0) return false;
+  limiter->SetBytesPerSecond(static_cast<std::int64_t>(bytes));
+  return true;
+}
+
+void Database::set_log_level(unsigned long level) {
+  BASALT_ASSERT(level <= rdb::InfoLogLevel::FATAL_LEVEL);
+  const std::shared_ptr<rdb::Logger> log = db_->GetDBOptions().info_log;
+  if (log != nullptr) log->SetInfoLogLevel(static_cast<rdb::InfoLogLevel>(level));
+}
+
+Status Database::pause_background_work(bool is_paused) {
+  BASALT_DEBUG_ASSERT(db_ != nullptr);
+  // RocksDB counts.
+  if (is_paused_.exchange(is_paused) == is_paused) return Status::ok();
+  return rdb::from_rocksdb(is_paused ? db_->PauseBackgroundWork() : db_->ContinueBackgroundWork());
+}
+
+Status Database::check_not_paused() const {
+  if (!is_paused_) return Status::ok();
+  return Status(ErrorCode::kInvalidArgument,
+                "flushes and compactions are paused, and would be waited for without end");
+}
+
+Status Database::flush_and_compact_level0() {
+  BASALT_TRY(flush());
+  for (const FamilyHold& hold : families_.hold_all()) {
+    rdb::ColumnFamilyHandle* const family = hold.get();
+    rdb::ColumnFamilyMetaData files;
+    db_->GetColumnFamilyMetaData(family, &files);
+    std::vector<std::string> names;
+    for (const rdb::SstFileMetaData& file : files.levels.front().files) {
+      if (!file.being_compacted) names.push_back(file.name);
+    }
+    if (names.empty()) continue;
+    // The level that takes files of level 0: with levels that grow from below it is not the first.
+    int target = 1;
+    while (target + 1 < static_cast<int>(files.levels.size()) &&
+           files.levels[static_cast<std::size_t>(target)].files.empty()) {
+      ++target;
+    }
+    const rdb::Status status = db_->CompactFiles(rdb::CompactionOptions(), family, names, target);
+    // Others may have compacted them meanwhile.
+    if (!status.ok() && !status.IsAborted() && !status.IsInvalidArgument()) {
+      return rdb::from_rocksdb(status);
+    }
+  }
+  return Status::ok();
+}
+
+}  // namespace basalt::kv

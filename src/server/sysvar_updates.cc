@@ -1,0 +1,122 @@
+// What a SET tells the engine beside storing a value.
+#include <string>
+
+#include "base/log.h"
+#include "server/plugin.h"
+#include "server/sysvar_values.h"
+#include "server/sysvars.h"
+
+namespace basalt::server {
+namespace {
+
+template <typename Value>
+Value store(void* target, const void* value) {
+  return *static_cast<Value*>(target) = *static_cast<const Value*>(value);
+}
+
+// What a SET could not do, when it is too late to refuse it.
+void warn(THD* thd, const std::string& sentence) {
+  log_message(LogLevel::kWarning, sentence);
+  push_warning(thd, Sql_condition::WARN_LEVEL_WARN, ER_UNKNOWN_ERROR, sentence.c_str());
+}
+
+// RocksDB reads 0 as its default at the start, and later as one byte a second.
+constexpr const char* kDelayedWriteRate = "delayed_write_rate";
+constexpr unsigned long long kDelayedWriteRateDefault = 16 * 1024 * 1024;
+
+// Tells RocksDB of a setting that it obeys.
+template <typename Number>
+void hand_on(THD* thd, const st_mysql_sys_var* variable, Number number) {
+  const RocksdbSetting* const setting = find_rocksdb_setting(variable);
+  if (g_plugin == nullptr || setting == nullptr) return;
+  std::string text = std::to_string(number);
+  if (number == 0 && setting->option == std::string_view(kDelayedWriteRate)) {
+    text = std::to_string(kDelayedWriteRateDefault);
+  }
+  const Status status = the_engine().database().set_option(setting->option, text);
+  if (!status.is_ok()) warn(thd, std::string(setting->name) + ": " + status.message());
+}
+
+}  // namespace
+
+void apply_flush_log(THD*, st_mysql_sys_var*, void* target, const void* value) {
+  store<unsigned long long>(target, value);
+  if (g_plugin != nullptr) the_engine().worker().set_sync_wal(!commits_are_synced());
+}
+
+// The global value is that of connections to come, and a switch for all, as InnoDB's is.
+void apply_deadlock_detect(THD*, st_mysql_sys_var*, void* target, const void* value) {
+  store<my_bool>(target, value);
+  if (g_plugin != nullptr) the_engine().locks().set_deadlock_detect(detects_deadlocks(nullptr));
+}
+
+void apply_reserved_disk_space(THD*, st_mysql_sys_var*, void* target, const void* value) {
+  store<unsigned long long>(target, value);
+  if (g_plugin == nullptr) return;
+  kv::Database& database = the_engine().database();
+  database.health().set_reserved_bytes(
+      g_reserved_disk_space != 0 ? g_reserved_disk_space : database.options().reserved_disk_bytes);
+}
+
+void apply_rocksdb_option(THD* thd, st_mysql_sys_var* variable, void* target, const void* value) {
+  hand_on(thd, variable, store<unsigned long long>(target, value));
+}
+
+void apply_rocksdb_int(THD* thd, st_mysql_sys_var* variable, void* target, const void* value) {
+  hand_on(thd, variable, store<int>(target, value));
+}
+
+void apply_background_jobs(THD* thd, st_mysql_sys_var*, void* target, const void* value) {
+  int jobs = store<int>(target, value);
+  if (g_plugin == nullptr) return;
+  kv::Database& database = the_engine().database();
+  if (jobs == 0) jobs = database.chosen_options().background_jobs;
+  const Status status = database.set_option("max_background_jobs", std::to_string(jobs));
+  if (!status.is_ok()) warn(thd, "rocksdb_max_background_jobs: " + status.message());
+}
+
+// In MyRocks' words, which its users' scripts may look for.
+void apply_rate_limit(THD* thd, st_mysql_sys_var*, void* target, const void* value) {
+  const auto bytes = *static_cast<const unsigned long long*>(value);
+  const bool is_same = bytes == *static_cast<unsigned long long*>(target);
+  if (g_plugin != nullptr && !is_same && !the_engine().database().set_rate_limit(bytes)) {
+    push_warning(thd, Sql_condition::WARN_LEVEL_WARN, ER_WRONG_ARGUMENTS,
+                 "RocksDB: rocksdb_rate_limiter_bytes_per_sec cannot be dynamically changed to or "
+                 "from 0.  Do a clean shutdown if you want to change it from or to 0.");
+    return;
+  }
+  store<unsigned long long>(target, value);
+}
+
+void apply_log_level(THD*, st_mysql_sys_var*, void* target, const void* value) {
+  const auto level = store<unsigned long>(target, value);
+  if (g_plugin != nullptr) the_engine().database().set_log_level(level);
+}
+
+// The pause is over before the variable says so.
+void apply_pause(THD* thd, st_mysql_sys_var*, void* target, const void* value) {
+  const bool is_paused = store<my_bool>(target, value) != 0;
+  if (g_plugin == nullptr) return;
+  const Status status = the_engine().database().pause_background_work(is_paused);
+  if (!status.is_ok()) warn(thd, "rocksdb_pause_background_work: " + status.message());
+}
+
+// An option that is wrong fails the SET, which names the whole text; a warning tells what it is.
+int check_family_options(THD* thd, st_mysql_sys_var*, void* save, st_mysql_value* value) {
+  char buffer[FN_REFLEN];
+  int length = sizeof buffer;
+  const char* text = value->val_str(value, buffer, &length);
+  *static_cast<const char**>(save) = nullptr;
+  if (text == nullptr) return 0;
+  text = thd_strmake(thd, text, static_cast<std::size_t>(length));
+  const Status status = the_engine().database().set_family_options(text);
+  if (!status.is_ok()) {
+    const std::string sentence = "rocksdb_update_cf_options: " + status.message();
+    push_warning(thd, Sql_condition::WARN_LEVEL_WARN, ER_UNKNOWN_ERROR, sentence.c_str());
+    return 1;
+  }
+  *static_cast<const char**>(save) = text;
+  return 0;
+}
+
+}  // namespace basalt::server
