@@ -16,6 +16,7 @@ namespace basalt::kv {
 namespace {
 
 constexpr std::string_view kBlocks = "block_based_table_factory";
+constexpr std::string_view kWholeKeys = "whole_key_filtering";
 constexpr std::string_view kSystemFamily = "__system__";
 
 struct Reason {
@@ -58,7 +59,7 @@ constexpr Reason kUnusedBlockOptions[] = {
     {"block_cache_compressed", "the engine's cache has compressed blocks, too"},
     {"persistent_cache", "blocks are cached in memory"},
     {"no_block_cache", "all memory for blocks is in the cache"},
-    {"whole_key_filtering", "filters hold whole keys: lookups of missing ones end there"},
+    {kWholeKeys, "filters hold whole keys: lookups of missing ones end there"},
     {"hash_index_allow_collision", "RocksDB has it no more"},
     {"flush_block_policy_factory", "a block ends by its size"},
 };
@@ -102,6 +103,9 @@ void take_out(std::string_view where, const Reason (&unused)[count],
   std::erase_if(options, [&](const auto& option) {
     const Reason* const reason = find(unused, option.first);
     if (reason == nullptr) return false;
+    // The one that is on anyway.
+    const bool is_on = option.second == "1" || option.second == "true";
+    if (is_on && option.first == kWholeKeys) return true;
     log_message(LogLevel::kInfo, std::string(where) + ": " + option.first +
                                      " has no effect: " + std::string(reason->why));
     return true;
