@@ -128,8 +128,30 @@ Result<std::shared_ptr<table::Table>> Engine::open_table(
     BASALT_TRY(table::load_counters(*database_, *opened, auto_increment));
     table::load_greatest_key(*database_, *transactions_, *opened);
     shared.counters_loaded = true;
+    shared.has_auto_increment = auto_increment.exists;
   }
   return opened;
+}
+
+std::shared_ptr<const table::TableState> Engine::find_state(catalog::TableId table) {
+  const MutexLock guard(mutex_);
+  const auto shared = shared_tables_.find(table);
+  return shared == shared_tables_.end() ? nullptr : shared->second.state;
+}
+
+std::optional<std::uint64_t> Engine::next_auto_increment(catalog::TableId table) {
+  {
+    const MutexLock guard(mutex_);
+    const auto shared = shared_tables_.find(table);
+    if (shared != shared_tables_.end() && shared->second.counters_loaded) {
+      if (!shared->second.has_auto_increment) return std::nullopt;
+      return shared->second.state->auto_increment.next();
+    }
+  }
+  const Result<std::uint64_t> mark =
+      catalog_->counter_mark(table, catalog::CounterKind::kAutoIncrement);
+  if (!mark.is_ok() || mark.value() == 0) return std::nullopt;
+  return mark.value();
 }
 
 std::shared_ptr<stats::TableStatistics> Engine::statistics(

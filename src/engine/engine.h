@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,7 @@ struct SharedTable {
   std::shared_ptr<stats::TableStatistics> statistics;
   // Whether the counters were set from the stored rows.
   bool counters_loaded = false;
+  bool has_auto_increment = false;  // known when the counters are loaded
 };
 
 class Engine {
@@ -126,6 +128,12 @@ class Engine {
   Status compact_family(std::string_view name, const std::function<bool()>& is_interrupted);
 
   // ---- what there is
+
+  // What was done with the table since the start; null if nobody has opened it.
+  std::shared_ptr<const table::TableState> find_state(catalog::TableId table);
+  // The AUTO_INCREMENT value that the table gives next; nothing if it gives none. Of a table that
+  // was not opened yet it may be too great.
+  std::optional<std::uint64_t> next_auto_increment(catalog::TableId table);
 
   struct StoredIndex {
     catalog::IndexId id = 0;

@@ -32,6 +32,7 @@
 #include "kv/rocksdb_options.h"
 #include "kv/rocksdb_reads.h"
 #include "kv/snapshot_pool.h"
+#include "kv/write_listener.h"
 #include "rdb/status_conversion.h"
 #include "wal/guarded_file_system.h"
 #include "wal/health_listener.h"
@@ -58,6 +59,8 @@ PinnedValues::PinnedValues() = default;
 PinnedValues::~PinnedValues() = default;
 PinnedValues::PinnedValues(PinnedValues&&) noexcept = default;
 PinnedValues& PinnedValues::operator=(PinnedValues&&) noexcept = default;
+
+std::size_t PinnedValues::count() const { return slots_ ? slots_->count : 0; }
 
 PinnedValues::State PinnedValues::state(std::size_t number) const {
   BASALT_DEBUG_ASSERT(slots_ && number < slots_->count);
@@ -221,6 +224,7 @@ Status Database::handle_wal_gap() {
 
 Result<rdb::ColumnFamilyOptions> Database::table_family_options(std::string_view name) {
   rdb::ColumnFamilyOptions options = make_table_family_options(options_, cache_, key_structures_);
+  options.table_properties_collector_factories.push_back(events_.make_entry_counter());
   const MutexLock guard(resume_mutex_);
   BASALT_TRY(family_options_->put_on_top(name, options));
   return options;
@@ -255,8 +259,10 @@ Status Database::open_families() {
   rdb::DBOptions db_options = make_db_options(options_, cache_);
   BASALT_TRY(put_on_top(options_.rocksdb, db_options));
   db_options.env = env_.get();
+  db_options.statistics = events_.statistics();
   db_options.listeners.push_back(wal::make_health_listener(health_));
   db_options.listeners.push_back(make_release_listener(iterators_));
+  db_options.listeners.push_back(make_write_listener(events_.statistics()));
   check_relied_on(db_options);
   {
     const MutexLock guard(resume_mutex_);
@@ -343,6 +349,7 @@ Status Database::get(FamilyId family, std::string_view key, const ReadView& view
   const rdb::Status status = db_->GetBaseDB()->Get(
       make_read_options(view, nullptr), family_handle(family), rdb::slice_of(key), &value.slice());
   found = status.ok();
+  note_get(view, found ? value.view().size() : 0);
   return status.IsNotFound() ? Status::ok() : rdb::from_rocksdb(status);
 }
 
@@ -351,6 +358,7 @@ Status Database::get_many(FamilyId family, std::span<const std::string> keys, co
   PinnedValues::Slots& slots = values.prepare(keys);
   db_->GetBaseDB()->MultiGet(make_read_options_of_many(view), family_handle(family), slots.count,
                              slots.keys.data(), slots.values.data(), slots.statuses.data());
+  note_get_many(view, values);
   return values.status();
 }
 
@@ -360,7 +368,9 @@ Iterator Database::new_iterator(FamilyId family, const ReadView& view, const Key
   const IteratorKind kind{family, view.fill_cache, view.skipped_max, readahead_bytes(view)};
   if (is_pooled) {
     const rdb::Snapshot* snapshot = view.snapshot != nullptr ? view.snapshot->handle() : nullptr;
-    if (auto idle = iterators_->take(kind, snapshot, range)) return {std::move(*idle), *iterators_};
+    if (auto idle = iterators_->take(kind, snapshot, range)) {
+      return {std::move(*idle), *iterators_, events_, view.counts};
+    }
   }
   IteratorParts parts;
   parts.kind = kind;
@@ -368,8 +378,9 @@ Iterator Database::new_iterator(FamilyId family, const ReadView& view, const Key
   parts.bounds = std::make_unique<IteratorBounds>(range);
   parts.iterator.reset(db_->GetBaseDB()->NewIterator(make_read_options(view, parts.bounds.get()),
                                                      family_handle(family)));
-  if (is_pooled) return {std::move(parts), *iterators_};
-  return {std::move(parts.iterator), std::move(parts.bounds), Iterator::Entries::kStay};
+  if (is_pooled) return {std::move(parts), *iterators_, events_, view.counts};
+  return {std::move(parts.iterator), std::move(parts.bounds), Iterator::Entries::kStay, events_,
+          view.counts};
 }
 
 std::unique_ptr<Snapshot> Database::take_snapshot() {
@@ -503,6 +514,7 @@ Status Database::compact(FamilyId family, const KeyRange& range,
   options.bottommost_level_compaction = rdb::BottommostLevelCompaction::kForceOptimized;
   const rdb::Slice lower = rdb::slice_of(range.lower);
   const rdb::Slice upper = rdb::slice_of(range.upper);
+  events_.add(Event::kManualCompaction);
   std::atomic<bool> is_canceled = false;
   std::jthread watcher;
   if (is_interrupted) {
@@ -520,6 +532,7 @@ Status Database::compact(FamilyId family, const KeyRange& range,
   const rdb::Status status =
       db_->CompactRange(options, family_handle(family), range.lower.empty() ? nullptr : &lower,
                         range.upper.empty() ? nullptr : &upper);
+  events_.add(Event::kManualCompactionEnd);
   return is_canceled && !status.ok() ? Status::of(ErrorCode::kInterrupted)
                                      : rdb::from_rocksdb(status);
 }

@@ -15,9 +15,11 @@
 #include "base/status.h"
 #include "index_stats/index_properties.h"
 #include "index_stats/key_structure.h"
+#include "kv/events.h"
 #include "kv/families.h"
 #include "kv/iterator.h"
 #include "kv/options.h"
+#include "kv/read_counts.h"
 #include "rdb/rocksdb_fwd.h"
 #include "wal/group_sync.h"
 #include "wal/health.h"
@@ -88,6 +90,8 @@ class PinnedValues {
   PinnedValues(PinnedValues&&) noexcept;
   PinnedValues& operator=(PinnedValues&&) noexcept;
 
+  // How many keys were read.
+  std::size_t count() const;
   State state(std::size_t number) const;
   // Returns the value of a key that was found.
   std::string_view view(std::size_t number) const;
@@ -156,6 +160,8 @@ struct ReadView {
   // About how many stored bytes an iterator is going over, forward from where it seeks first; 0:
   // nobody knows. Those of a few blocks are then read with one request, not one each.
   std::uint64_t expected_bytes = 0;
+  // Where it is counted what is read; null: nowhere. Outlives what is made with the view.
+  ReadCounts* counts = nullptr;
 };
 
 // Estimated amount of data in a key range.
@@ -257,6 +263,8 @@ class Database {
   double expansion(FamilyId family, const KeyRange& range);
   // The properties of an index in all files, in no order. Costs a few microseconds per file.
   Result<IndexFiles> index_files(FamilyId family, std::uint32_t index_id);
+  // What has happened since the database was opened.
+  EventCounters& events() { return events_; }
   // A number that changes when files or memtables come or go: estimates may have changed then.
   std::uint64_t structure_version(FamilyId family);
   // From now on flushes and compactions ask `source` for the parts of keys. It must be unset (null)
@@ -342,6 +350,7 @@ class Database {
   const std::shared_ptr<index_stats::KeyStructureSlot> key_structures_;
   const std::unique_ptr<FamilyOptions> family_options_ BASALT_GUARDED_BY(resume_mutex_);
   std::atomic<bool> is_paused_ = false;
+  EventCounters events_;
   rdb::TransactionDB* db_ = nullptr;
   Families families_;
   std::shared_ptr<block_cache::BlockCache> cache_;

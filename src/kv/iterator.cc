@@ -22,15 +22,16 @@ constexpr std::size_t kBatchEntriesMin = 4;
 }  // namespace
 
 Iterator::Iterator(std::unique_ptr<rdb::Iterator> iterator, std::unique_ptr<IteratorBounds> bounds,
-                   Entries entries)
-    : entries_(entries) {
+                   Entries entries, EventCounters& events, ReadCounts* reader)
+    : entries_(entries), moves_(events, reader) {
   BASALT_DEBUG_ASSERT(iterator != nullptr && bounds != nullptr);
   parts_.iterator = std::move(iterator);
   parts_.bounds = std::move(bounds);
 }
 
-Iterator::Iterator(IteratorParts parts, IteratorPool& pool)
-    : entries_(Entries::kStay), parts_(std::move(parts)), pool_(&pool) {
+Iterator::Iterator(IteratorParts parts, IteratorPool& pool, EventCounters& events,
+                   ReadCounts* reader)
+    : entries_(Entries::kStay), parts_(std::move(parts)), pool_(&pool), moves_(events, reader) {
   BASALT_DEBUG_ASSERT(parts_.iterator != nullptr && parts_.bounds != nullptr);
 }
 
@@ -53,28 +54,28 @@ void Iterator::seek(std::string_view key) {
   BASALT_DEBUG_ASSERT(parts_.iterator != nullptr);
   begin_run();
   parts_.iterator->Seek(rdb::slice_of(key));
-  note_entry();
+  note_seek();
 }
 
 void Iterator::seek_for_previous(std::string_view key) {
   BASALT_DEBUG_ASSERT(parts_.iterator != nullptr);
   begin_run();
   parts_.iterator->SeekForPrev(rdb::slice_of(key));
-  note_entry();
+  note_seek();
 }
 
 void Iterator::seek_to_first() {
   BASALT_DEBUG_ASSERT(parts_.iterator != nullptr);
   begin_run();
   parts_.iterator->SeekToFirst();
-  note_entry();
+  note_seek();
 }
 
 void Iterator::seek_to_last() {
   BASALT_DEBUG_ASSERT(parts_.iterator != nullptr);
   begin_run();
   parts_.iterator->SeekToLast();
-  note_entry();
+  note_seek();
 }
 
 void Iterator::next() {
@@ -93,8 +94,14 @@ void Iterator::next() {
     const BatchBuffer::Entry& entry = parts_.ahead->next();
     key_ = entry.key;
     value_ = entry.value;
+    moves_.note_next(key_.size() + value_.size());
+    return;
+  }
+  note_entry();
+  if (is_valid()) {
+    moves_.note_next(entry_bytes());
   } else {
-    note_entry();
+    moves_.note_end();
   }
 }
 
@@ -105,6 +112,7 @@ void Iterator::previous() {
   begin_run();
   if (parts_.iterator->Valid()) parts_.iterator->Prev();
   note_entry();
+  moves_.note_previous(is_valid(), is_valid() ? entry_bytes() : 0);
 }
 
 void Iterator::begin_run() {
@@ -116,12 +124,18 @@ void Iterator::begin_run() {
 // Copies entries, beginning with the one that iterator_ is on, so many as the run has come to, or
 // until one does not fit or there are no more.
 void Iterator::fill_batch() {
+  moves_.tell();
   if (!parts_.ahead) parts_.ahead = std::make_unique_for_overwrite<BatchBuffer>();
   BASALT_DEBUG_ASSERT(entries_ == Entries::kStay);
   parts_.ahead->begin(batch_entries_);
   if (parts_.iterator->Valid()) parts_.iterator->TakeEntries(parts_.ahead.get());
   batch_entries_ = std::min(2 * batch_entries_, BatchBuffer::kEntriesMax);
   is_ahead_ = parts_.ahead->has_next();
+}
+
+void Iterator::note_seek() {
+  note_entry();
+  moves_.note_seek(is_valid(), is_valid() ? entry_bytes() : 0);
 }
 
 void Iterator::note_entry() {

@@ -8,6 +8,7 @@
 #include "base/key_range.h"
 #include "base/status.h"
 #include "kv/iterator_pool.h"
+#include "kv/move_counts.h"
 #include "rdb/rocksdb_fwd.h"
 
 namespace basalt::kv {
@@ -25,11 +26,12 @@ class Iterator {
   // changes are among them, wherever its next write puts them. Those of kStay have different keys.
   enum class Entries : std::uint8_t { kStay, kMayMove };
 
-  // Takes ownership of `iterator`; `range` must be the object its bounds point to.
+  // Takes ownership of `iterator`; `range` must be the object its bounds point to. The moves are
+  // counted in `events` and, if it is not null, `reader`, which outlive it.
   Iterator(std::unique_ptr<rdb::Iterator> iterator, std::unique_ptr<IteratorBounds> bounds,
-           Entries entries);
+           Entries entries, EventCounters& events, ReadCounts* reader);
   // The same with Entries::kStay; afterwards the parts go to `pool`. Both bounds are set.
-  Iterator(IteratorParts parts, IteratorPool& pool);
+  Iterator(IteratorParts parts, IteratorPool& pool, EventCounters& events, ReadCounts* reader);
   ~Iterator();
   Iterator(Iterator&&) noexcept;
   Iterator& operator=(Iterator&&) noexcept;
@@ -55,8 +57,10 @@ class Iterator {
  private:
   void begin_run();
   void fill_batch();
+  void note_seek();
   // After a move: asks once what a scan asks several times a row.
   void note_entry();
+  std::uint64_t entry_bytes() const { return key().size() + value().size(); }
   bool is_valid_now() const;
   std::string_view key_now() const;
   std::string_view value_now() const;
@@ -72,6 +76,7 @@ class Iterator {
   std::string_view value_;
   IteratorParts parts_;  // `ahead` is made when it is needed first
   IteratorPool* pool_ = nullptr;
+  MoveCounts moves_;
 };
 
 }  // namespace basalt::kv

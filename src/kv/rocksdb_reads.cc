@@ -29,6 +29,14 @@ rdb::ReadOptions make_read_options_of_many(const ReadView& view) {
   return options;
 }
 
+void note_get_many(const ReadView& view, const PinnedValues& values) {
+  if (view.counts == nullptr) return;
+  for (std::size_t i = 0; i < values.count(); ++i) {
+    if (values.state(i) != PinnedValues::State::kFound) continue;
+    view.counts->multi_get_bytes += values.view(i).size();
+  }
+}
+
 std::uint64_t readahead_bytes(const ReadView& view) {
   if (view.expected_bytes < kExpectedBytesMin || view.expected_bytes > kExpectedBytesMax) {
     return 0;

@@ -53,6 +53,14 @@ struct DataBytes {
 DataBytes data_bytes(const rdb::TablePropertiesCollection& files);
 
 // The options of a read of several keys, which stops at a bound of memory.
+// Counts a read of one key, or of several.
+inline void note_get(const ReadView& view, std::uint64_t bytes) {
+  if (view.counts == nullptr) return;
+  ++view.counts->gets;
+  view.counts->get_bytes += bytes;
+}
+void note_get_many(const ReadView& view, const PinnedValues& values);
+
 rdb::ReadOptions make_read_options_of_many(const ReadView& view);
 
 // How much an iterator is to read with one request where a block is missing; 0: one block.

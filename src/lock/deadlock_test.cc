@@ -236,6 +236,65 @@ TEST_F(DeadlockTest, TheReportNamesTheCycleAndTheVictim) {
   EXPECT_EQ(a.get(), ErrorCode::kOk);
 }
 
+TEST_F(DeadlockTest, AsManyOfTheLatestAreKeptAsIsSaidTheNewestFirst) {
+  const auto numbers = [this] {
+    std::string text;
+    for (const auto& info : manager_.latest_deadlocks()) text += std::to_string(info.number) + " ";
+    return text;
+  };
+  const auto deadlock = [this] {
+    must_lock(a_, "j", kX);
+    must_lock(b_, "k", kX);
+    auto a = wait_in_thread(a_, "k", kX);
+    EXPECT_EQ(manager_.lock(b_, "j", kX, kLong).code(), ErrorCode::kDeadlock);
+    manager_.release_all(b_);
+    EXPECT_EQ(a.get(), ErrorCode::kOk);
+    manager_.release_all(a_);
+  };
+  for (int i = 0; i < 6; ++i) deadlock();
+  EXPECT_EQ(numbers(), "6 5 4 3 2 ");
+  manager_.set_deadlocks_kept(2);
+  EXPECT_EQ(numbers(), "6 5 ");
+  deadlock();
+  EXPECT_EQ(numbers(), "7 6 ");
+  manager_.set_deadlocks_kept(0);
+  deadlock();
+  EXPECT_EQ(numbers(), "");
+  EXPECT_EQ(manager_.deadlock_count(), 8u);
+}
+
+TEST_F(DeadlockTest, WhoWaitsForWhomIsTold) {
+  EXPECT_TRUE(manager_.waits().empty());
+  must_lock(a_, "key1", kS);
+  must_lock(b_, "key1", kS);
+  manager_.lock_gap(a_, "key2", "key3");
+  auto c = wait_in_thread(c_, "key1", kX);
+  std::string waits;
+  for (const auto& wait : manager_.waits()) {
+    waits += std::to_string(wait.owner_id) + (wait.mode == kX ? "X" : "S") + wait.key + ":" +
+             std::to_string(wait.blocker_id) + " ";
+    EXPECT_FALSE(wait.is_insert);
+  }
+  EXPECT_EQ(waits, "3Xkey1:1 3Xkey1:2 ");
+  manager_.release_all(b_);
+  auto insert = std::async(std::launch::async,
+                           [this] { return manager_.await_insert(b_, "key2a", kLong).code(); });
+  test::await([&] { return sleepers_.contain(b_); });
+  std::size_t inserts = 0;
+  for (const auto& wait : manager_.waits()) {
+    if (!wait.is_insert) continue;
+    ++inserts;
+    EXPECT_EQ(wait.owner_id, 2u);
+    EXPECT_EQ(wait.blocker_id, 1u);
+    EXPECT_EQ(wait.key, "key2a");
+  }
+  EXPECT_EQ(inserts, 1u);
+  manager_.release_all(a_);
+  EXPECT_EQ(insert.get(), ErrorCode::kOk);
+  EXPECT_EQ(c.get(), ErrorCode::kOk);
+  EXPECT_TRUE(manager_.waits().empty());
+}
+
 TEST_F(DeadlockTest, WithoutDetectionACycleLastsUntilATimeout) {
   manager_.set_deadlock_detect(false);
   must_lock(a_, "j", kX);

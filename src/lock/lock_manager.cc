@@ -399,7 +399,41 @@ std::vector<RangeInfo> LockManager::range_snapshot() const {
   return result;
 }
 
-std::optional<DeadlockInfo> LockManager::last_deadlock() const { return graph_->last_deadlock(); }
+std::vector<WaitInfo> LockManager::waits() const {
+  std::vector<WaitInfo> result;
+  const auto add = [&](const LockRequest& request, const LockOwner& blocker) {
+    result.push_back({request.owner->id(), blocker.id(), std::string(request.key()),
+                      request.wanted(), request.kind == RequestKind::kInsert});
+  };
+  for (std::size_t i = 0; i < table_->keys.size(); ++i) {
+    const Shard& shard = table_->keys[i];
+    const MutexLock latch(shard.latch);
+    shard.for_each([&](const LockRequest& request) {
+      shard.latch.assert_held();
+      if (!request.is_waiting()) return;
+      shard.for_each_blocker(request,
+                             [&](const LockRequest& blocker) { add(request, *blocker.owner); });
+    });
+  }
+  RangeTable& ranges = table_->ranges;
+  ranges.for_each([](const auto&...) {},
+                  [&](const LockRequest& request) {
+                    ranges.latch_of(request).assert_held();
+                    ranges.for_each_blocker(
+                        request, [&](const LockOwner& blocker) { add(request, blocker); });
+                  });
+  return result;
+}
+
+std::optional<DeadlockInfo> LockManager::last_deadlock() const {
+  std::vector<DeadlockInfo> latest = graph_->latest();
+  if (latest.empty()) return std::nullopt;
+  return std::move(latest.front());
+}
+
+std::vector<DeadlockInfo> LockManager::latest_deadlocks() const { return graph_->latest(); }
+
+void LockManager::set_deadlocks_kept(std::size_t count) { graph_->set_kept(count); }
 
 std::uint64_t LockManager::deadlock_count() const { return graph_->deadlock_count(); }
 

@@ -80,6 +80,7 @@ class LockManager {
  public:
   using LockInfo = lock::LockInfo;
   using DeadlockInfo = lock::DeadlockInfo;
+  using WaitInfo = lock::WaitInfo;
 
   struct Options {
     std::size_t shards = 64;  // a power of two, at most 65536
@@ -142,12 +143,19 @@ class LockManager {
   // Without detection a deadlock lasts until one of its members times out or is interrupted.
   // Switching it on finds the cycles that begin from then on.
   void set_deadlock_detect(bool is_on) { deadlock_detect_.store(is_on); }
+  bool detects_deadlocks() const { return deadlock_detect_.load(); }
 
   // Every lock and every waiting request: consistent within a shard, not between shards. Those of
   // one key are neighbours, in the order in which they are or will be granted.
   std::vector<LockInfo> snapshot() const;
   std::vector<RangeInfo> range_snapshot() const;
+  // Who waits for whom: as consistent as snapshot().
+  std::vector<WaitInfo> waits() const;
   std::optional<DeadlockInfo> last_deadlock() const;
+  // The latest deadlocks, the newest first.
+  std::vector<DeadlockInfo> latest_deadlocks() const;
+  // So many of them are kept from now on; at first 5.
+  void set_deadlocks_kept(std::size_t count);
   // All counted since the manager was made: deadlocks found, requests that had to wait, and those
   // whose time ran out.
   std::uint64_t deadlock_count() const;

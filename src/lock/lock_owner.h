@@ -41,6 +41,8 @@ class LockOwner {
   void add_weight(std::uint64_t n) { add(changed_rows_, n); }
   // Changed rows + keys locked. Any thread; exact in the owner's.
   std::uint64_t weight() const { return changed_rows_.load(kRelaxed) + held_.load(kRelaxed); }
+  // Any thread.
+  std::uint64_t changed_rows() const { return changed_rows_.load(kRelaxed); }
   // With more locked keys than this the manager tries to lock ranges instead.
   void set_most_keys(std::size_t count) { most_keys_ = count; }
   // Whether a wait of this owner that begins from now on looks for deadlocks, if the manager does.

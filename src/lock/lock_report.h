@@ -27,12 +27,23 @@ struct RangeInfo {
   std::string upper;
 };
 
+// A request that waits, and an owner that it waits for. One that waits for several is several of
+// these.
+struct WaitInfo {
+  std::uint64_t owner_id;
+  std::uint64_t blocker_id;
+  std::string key;
+  LockMode mode;  // asked for
+  bool is_insert = false;
+};
+
 struct DeadlockInfo {
   struct Wait {
     std::uint64_t owner_id;
     std::string key;
     LockMode mode;  // asked for
   };
+  std::uint64_t number = 0;  // counted from 1 since the manager was made
   // Each waits for the next one, the last for the first. The first one closed the cycle.
   std::vector<Wait> cycle;
   std::uint64_t victim_id;

@@ -15,6 +15,8 @@ class MemTableRepFactory;
 class PinnableSlice;
 class Snapshot;
 class SstFileReader;
+class Statistics;
+class TablePropertiesCollectorFactory;
 class Status;
 class TransactionDB;
 class WriteBatch;

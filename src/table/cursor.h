@@ -61,6 +61,8 @@ class Cursor final {
   void release();
   bool is_open() const { return iterator_.is_open(); }
   std::size_t index_number() const { return iterator_.index_number(); }
+  // What was read of the table since it was last asked.
+  kv::ReadCounts take_read_counts() { return iterator_.take_read_counts(); }
   // Whether rows are not visited, so that the record has only what entries give.
   bool reads_entries_only() const { return is_open() && !fetcher_.visits_row(); }
 

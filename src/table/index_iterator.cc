@@ -42,10 +42,14 @@ void IndexIterator::drop() {
 }
 
 kv::ReadView IndexIterator::view() const {
-  if (is_consistent_) return transaction_->consistent_view(needs_snapshot_);
-  kv::ReadView newest;
-  newest.fill_cache = transaction_->fills_cache();
-  return newest;
+  kv::ReadView seen;
+  if (is_consistent_) {
+    seen = transaction_->consistent_view(needs_snapshot_);
+  } else {
+    seen.fill_cache = transaction_->fills_cache();
+  }
+  seen.counts = &read_counts_;
+  return seen;
 }
 
 void IndexIterator::confine(std::string_view lower, std::string_view upper,

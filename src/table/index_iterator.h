@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/assert.h"
 #include "base/key_range.h"
@@ -68,6 +69,8 @@ class IndexIterator final : private txn::OpenScan {
   bool reads_one_snapshot() const { return needs_snapshot_; }
   // What the read sees. Opens its snapshot.
   kv::ReadView view() const;
+  // What was read by such views since it was last asked; of a run of moves only what is over.
+  kv::ReadCounts take_read_counts() { return std::exchange(read_counts_, {}); }
 
   // Confines all moves that follow to [lower, upper); empty: the end of the index.
   // `expected_bytes`: about how many stored bytes are in there, as in kv::ReadView; 0: unknown.
@@ -162,6 +165,7 @@ class IndexIterator final : private txn::OpenScan {
   std::uint64_t expected_bytes_ = 0;  // in confines_
   KeyRange range_;
   Direction direction_ = Direction::kForward;
+  mutable kv::ReadCounts read_counts_;  // iterators end before it
   std::optional<kv::Iterator> iterator_;
   std::optional<kv::Iterator> spare_;
   std::optional<Shown> shown_;      // by iterator_, or if there is none by spare_

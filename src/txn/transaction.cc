@@ -269,6 +269,7 @@ Status Transaction::get(kv::FamilyId family, std::string_view key, const kv::Rea
       database.rocksdb().GetBaseDB(), kv::make_read_options(view, nullptr),
       database.family_handle(family), rdb::slice_of(key), &value.slice());
   found = status.ok();
+  kv::note_get(view, found ? value.view().size() : 0);
   return status.IsNotFound() ? Status::ok() : rdb::from_rocksdb(status);
 }
 
@@ -283,6 +284,7 @@ Status Transaction::get_many(kv::FamilyId family, std::span<const std::string> k
       database.rocksdb().GetBaseDB(), kv::make_read_options_of_many(view),
       database.family_handle(family), slots.count, slots.keys.data(), slots.values.data(),
       slots.statuses.data(), /*sorted_input=*/false);
+  kv::note_get_many(view, values);
   return values.status();
 }
 
@@ -311,7 +313,8 @@ kv::Iterator Transaction::new_iterator(kv::FamilyId family, const kv::ReadView& 
   rdb::Iterator* committed = database.rocksdb().GetBaseDB()->NewIterator(options, handle);
   std::unique_ptr<rdb::Iterator> merged(
       own_changes().NewIteratorWithBase(handle, committed, &options));
-  return kv::Iterator(std::move(merged), std::move(bounds), kv::Iterator::Entries::kMayMove);
+  return kv::Iterator(std::move(merged), std::move(bounds), kv::Iterator::Entries::kMayMove,
+                      database.events(), view.counts);
 }
 
 kv::Iterator Transaction::new_union_iterator(kv::FamilyId family, const kv::ReadView& view,
@@ -341,7 +344,8 @@ kv::Iterator Transaction::new_union_iterator(kv::FamilyId family, const kv::Read
   }
   // Its entries stay, but two may have one key, so that none is found again by its key.
   return kv::Iterator(std::make_unique<UnionIterator>(std::move(base), std::move(own)),
-                      std::move(bounds), kv::Iterator::Entries::kMayMove);
+                      std::move(bounds), kv::Iterator::Entries::kMayMove, database.events(),
+                      view.counts);
 }
 
 // ---- locks
@@ -544,6 +548,7 @@ Status Transaction::prepare(const std::string& name, kv::Durability durability,
     BASALT_TRY(manager_.database().write_wal([&] { return writes_->Prepare(); }));
   }
   name_ = name;
+  changed_indexes_.set_name(name_);
   is_decided_by_user_ = keeps_value_locks;
   state_ = State::kPrepared;
   if (keeps_value_locks) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/relaxed.h"
 #include "base/status.h"
 #include "kv/database.h"
 #include "lock/lock_manager.h"
@@ -64,7 +65,7 @@ enum class IsolationLevel : std::uint8_t {
 
 class Transaction {
  public:
-  enum class State : std::uint8_t { kIdle, kActive, kPrepared, kOrdered };
+  using State = TransactionState;
 
   // `user` is handed to the lock manager's observer.
   Transaction(TransactionManager& manager, std::uint64_t id, void* user);
@@ -302,7 +303,7 @@ class Transaction {
 
   TransactionManager& manager_;
   lock::LockOwner owner_;
-  State state_ = State::kIdle;
+  Relaxed<State> state_{State::kIdle};
   IsolationLevel level_ = IsolationLevel::kRepeatableRead;
   // RocksDB's transaction: the batch of our changes. Exists from the first write on and is reused
   // by the session's next transactions.
@@ -317,7 +318,7 @@ class Transaction {
   bool is_two_phase_ = false;
   // Of every key that was put or removed, also if a savepoint has undone it.
   KeySpans changed_keys_;
-  ChangedIndexes changed_indexes_{owner_};
+  ChangedIndexes changed_indexes_{owner_, state_};
   // The manager's, in which they are. An idle transaction may go after its manager.
   const std::shared_ptr<UndecidedChanges> undecided_;
   bool in_statement_ = false;

@@ -76,6 +76,7 @@ Status TransactionManager::recover() {
     transaction->writes_.reset(prepared);
     transaction->has_writes_ = true;
     transaction->name_ = prepared->GetName();
+    transaction->changed_indexes_.set_name(transaction->name_);
     transaction->state_ = Transaction::State::kPrepared;
     transaction->changes_are_unknown_ = true;
     {

@@ -12,10 +12,16 @@ void ChangedIndexes::note(std::uint32_t index) {
   indexes_.push_back(index);
 }
 
+void ChangedIndexes::set_name(const std::string& name) {
+  const MutexLock guard(mutex_);
+  name_ = name;
+}
+
 void ChangedIndexes::clear() {
-  if (indexes_.empty()) return;
+  if (indexes_.empty() && name_.empty()) return;
   const MutexLock guard(mutex_);
   indexes_.clear();
+  name_.clear();
 }
 
 bool ChangedIndexes::concern(std::span<const std::uint32_t> indexes, const void* user) const {
@@ -29,6 +35,18 @@ bool ChangedIndexes::concern(std::span<const std::uint32_t> indexes, const void*
 void ChangedIndexes::append_to(std::vector<std::uint32_t>& indexes) const {
   const MutexLock guard(mutex_);
   indexes.insert(indexes.end(), indexes_.begin(), indexes_.end());
+}
+
+TransactionInfo ChangedIndexes::info() const {
+  TransactionInfo info;
+  info.id = owner_.id();
+  info.user = owner_.user();
+  info.state = state_;
+  info.changed_rows = owner_.changed_rows();
+  info.locked_keys = owner_.held_count();
+  const MutexLock guard(mutex_);
+  info.prepared_name = name_;
+  return info;
 }
 
 void UndecidedChanges::enter(const ChangedIndexes& transaction) {
@@ -59,6 +77,17 @@ std::vector<std::uint32_t> UndecidedChanges::indexes() const {
   std::ranges::sort(indexes);
   indexes.erase(std::unique(indexes.begin(), indexes.end()), indexes.end());
   return indexes;
+}
+
+std::vector<TransactionInfo> UndecidedChanges::open_transactions() const {
+  std::vector<TransactionInfo> open;
+  {
+    const MutexLock guard(mutex_);
+    for (const ChangedIndexes* transaction : transactions_) open.push_back(transaction->info());
+  }
+  std::erase_if(open, [](const auto& info) { return info.state == TransactionState::kIdle; });
+  std::ranges::sort(open, {}, &TransactionInfo::id);
+  return open;
 }
 
 }  // namespace basalt::txn

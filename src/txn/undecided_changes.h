@@ -1,10 +1,12 @@
 #pragma once
 #include <cstdint>
 #include <span>
+#include <string>
 #include <unordered_set>
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/relaxed.h"
 #include "lock/lock_owner.h"
 
 // Which indexes have changes that are neither committed nor rolled back.
@@ -17,30 +19,50 @@
 //             its first change of it is in the batch, and forgets all when its end is written.
 namespace basalt::txn {
 
-// The indexes of one transaction.
+// What a transaction has come to: see Transaction.
+enum class TransactionState : std::uint8_t { kIdle, kActive, kPrepared, kOrdered };
+
+// A transaction, for reports.
+struct TransactionInfo {
+  std::uint64_t id = 0;
+  void* user = nullptr;  // of the lock owner, which may be gone already
+  TransactionState state = TransactionState::kIdle;
+  std::string prepared_name;
+  std::uint64_t changed_rows = 0;
+  std::uint64_t locked_keys = 0;
+};
+
+// The indexes of one transaction, and what else others may know of it.
 //
-// Threads     note() and clear(): the transaction's. The rest: any.
+// Threads     note(), set_name() and clear(): the transaction's. The rest: any.
 class ChangedIndexes {
  public:
-  // `owner` has the same life: whose transaction it is, as long as a session holds it.
-  explicit ChangedIndexes(const lock::LockOwner& owner) : owner_(owner) {}
+  // Both have the same life. `owner`: whose transaction it is, as long as a session holds it.
+  ChangedIndexes(const lock::LockOwner& owner, const Relaxed<TransactionState>& state)
+      : owner_(owner), state_(state) {}
   ChangedIndexes(const ChangedIndexes&) = delete;
   ChangedIndexes& operator=(const ChangedIndexes&) = delete;
 
   void note(std::uint32_t index);
+  // Under which it is prepared.
+  void set_name(const std::string& name);
   // The transaction has ended.
   void clear();
 
   // Whether it has changes in one of the indexes and is not of `user`, if that is not null.
   bool concern(std::span<const std::uint32_t> indexes, const void* user) const;
   void append_to(std::vector<std::uint32_t>& indexes) const;
+  TransactionInfo info() const;
   // The transaction's thread.
   std::span<const std::uint32_t> all() const { return indexes_; }
 
  private:
   const lock::LockOwner& owner_;
+  const Relaxed<TransactionState>& state_;
   mutable Mutex mutex_{MutexRank::kChangedIndexes};
-  std::vector<std::uint32_t> indexes_;  // changed by the transaction's thread, with the mutex
+  // Both are changed by the transaction's thread, with the mutex.
+  std::vector<std::uint32_t> indexes_;
+  std::string name_;
 };
 
 // All transactions of a database.
@@ -58,6 +80,8 @@ class UndecidedChanges {
   bool exist_in(std::span<const std::uint32_t> indexes, const void* user = nullptr) const;
   // The indexes that transactions have changed which have not ended: each once, in order.
   std::vector<std::uint32_t> indexes() const;
+  // Those that have begun and not ended, in the order of their ids.
+  std::vector<TransactionInfo> open_transactions() const;
 
  private:
   mutable Mutex mutex_{MutexRank::kUndecided};

@@ -218,5 +218,26 @@ TEST_F(UndecidedChangesTest, OneThatItsOwnSessionDecidesIsNotFoundByOthers) {
   EXPECT_FALSE(found);
 }
 
+TEST_F(UndecidedChangesTest, OpenTransactionsAreToldWithWhatTheyHaveDone) {
+  const auto open = [this] { return manager().undecided().open_transactions(); };
+  int user = 0;
+  const auto idle = store_.begin();
+  EXPECT_TRUE(open().empty());
+  const auto first = changed(kOther, &user);
+  const auto second = prepared("name");
+  ASSERT_EQ(open().size(), 2u);
+  EXPECT_EQ(open()[0].id, first->id());
+  EXPECT_EQ(open()[0].user, &user);
+  EXPECT_EQ(open()[0].state, TransactionState::kActive);
+  EXPECT_EQ(open()[0].changed_rows, 1u);
+  EXPECT_EQ(open()[0].prepared_name, "");
+  EXPECT_EQ(open()[1].id, second->id());
+  EXPECT_EQ(open()[1].state, TransactionState::kPrepared);
+  EXPECT_EQ(open()[1].prepared_name, "name");
+  must(second->rollback());
+  commit(*first);
+  EXPECT_TRUE(open().empty());
+}
+
 }  // namespace
 }  // namespace basalt::txn

@@ -30,9 +30,15 @@ bool WaitGraph::end_wait(LockOwner& owner) {
   return owner.node_.is_victim;
 }
 
-std::optional<DeadlockInfo> WaitGraph::last_deadlock() const {
+std::vector<DeadlockInfo> WaitGraph::latest() const {
   const MutexLock guard(record_mutex_);
-  return last_deadlock_;
+  return {latest_.begin(), latest_.end()};
+}
+
+void WaitGraph::set_kept(std::size_t count) {
+  const MutexLock guard(record_mutex_);
+  kept_ = count;
+  while (latest_.size() > kept_) latest_.pop_back();
 }
 
 // Breadth first, so that the cycle is a shortest one: nobody has to give up who merely stands in
@@ -116,9 +122,10 @@ void WaitGraph::record(const LockOwner& victim) {
   }
   info.victim_id = victim.id();
   info.found_at = std::chrono::system_clock::now();
-  deadlock_count_.fetch_add(1, std::memory_order_relaxed);
+  info.number = deadlock_count_.fetch_add(1, std::memory_order_relaxed) + 1;
   const MutexLock guard(record_mutex_);
-  last_deadlock_ = std::move(info);
+  latest_.push_front(std::move(info));
+  while (latest_.size() > kept_) latest_.pop_back();
 }
 
 }  // namespace basalt::lock

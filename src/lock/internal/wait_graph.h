@@ -1,7 +1,8 @@
 #pragma once
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <deque>
 #include <vector>
 
 #include "base/mutex.h"
@@ -38,7 +39,9 @@ class WaitGraph {
   // Returns whether the owner became a victim.
   bool end_wait(LockOwner& owner);
 
-  std::optional<DeadlockInfo> last_deadlock() const;
+  // As LockManager::latest_deadlocks() and LockManager::set_deadlocks_kept().
+  std::vector<DeadlockInfo> latest() const;
+  void set_kept(std::size_t count);
   std::uint64_t deadlock_count() const { return deadlock_count_.load(std::memory_order_relaxed); }
 
  private:
@@ -58,7 +61,8 @@ class WaitGraph {
   std::vector<LockOwner*> cycle_ BASALT_GUARDED_BY(mutex_);  // what find_cycle() found
 
   mutable Mutex record_mutex_{MutexRank::kDeadlockRecord};
-  std::optional<DeadlockInfo> last_deadlock_ BASALT_GUARDED_BY(record_mutex_);
+  std::deque<DeadlockInfo> latest_ BASALT_GUARDED_BY(record_mutex_);  // the newest first
+  std::size_t kept_ BASALT_GUARDED_BY(record_mutex_) = 5;
   std::atomic<std::uint64_t> deadlock_count_ = 0;
 };
 
