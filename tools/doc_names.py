@@ -232,6 +232,8 @@ class Checker:
         self.layers = code.layers()
         self.variables = {f"rocksdb_{name}" for name in
                           re.findall(r"MYSQL_(?:SYS|THD)VAR_\w+\(\s*(\w+)", code.text)}
+        self.variables |= {f"Rocksdb_{name}" for name in
+                           re.findall(r"BASALT_FIGURE\(\s*(\w+)", code.text)}
         self.options = set(re.findall(r"--[a-z][\w-]*", code.text))
 
     def findings(self, page: Page) -> Iterator[str]:
@@ -341,7 +343,7 @@ class Checker:
         """A name that users meet, or another one that begins like these."""
         if not re.match(r"(?:rocksdb|Rocksdb|ROCKSDB)_", name):
             return None
-        if name.startswith("rocksdb_") and name in self.variables:
+        if name in self.variables:
             return None
         is_user = name.startswith(("Rocksdb_", "ROCKSDB_"))
         words = self.code.words_of("src/server/") if is_user else self.code.all_words

@@ -20,6 +20,7 @@ _TREE = {
     "src/server/sysvars.cc": "MYSQL_SYSVAR_BOOL(direct_io, g_direct_io);\n",
     "src/server/status_variables.cc": 'const char* const kNames[] = {"Rocksdb_state"};\n',
     "src/server/plugin.cc": 'const char* const kTable = "ROCKSDB_SETTINGS";\n',
+    "src/server/introspect/figures.def": "BASALT_FIGURE(rows_read, rows, Counter, 1, \"\")\n",
     "tests/mtr/basalt/t/insert.test": "# rocksdb_gone is only in a comment\nSELECT 1;\n",
     "tools/run.py": '"""Speaks of old_function."""\nOPTION = "--long"\n',
     "tools/doc_names.toml": '[mariadb]\nnames = ["TABLE_SHARE"]\n',
@@ -53,7 +54,8 @@ class DocNamesTest(unittest.TestCase):
                      "GroupSync::mutex_", "await()", "GroupSync::await()", "wal::GroupSync",
                      "~Ring", "GroupSyncTest.*", "GroupSyncTest.OneSync…", "basalt.insert",
                      "rocksdb_direct_io", "SET GLOBAL rocksdb_direct_io=ON", "Rocksdb_state",
-                     "Rocksdb_*", "ROCKSDB_SETTINGS", "wal.sync.before", "--long", "wal_test",
+                     "Rocksdb_*", "Rocksdb_rows_read", "ROCKSDB_SETTINGS", "wal.sync.before",
+                     "--long", "wal_test",
                      "./basalt test --only format", "./basalt bench run --quick STUDY",
                      "./basalt test upstream --update parts"):
             with self.subTest(name):

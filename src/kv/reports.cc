@@ -80,9 +80,9 @@ void append_options(const std::string& text, std::string_view prefix,
 
 std::vector<FamilyReport> family_reports(const Database& database) {
   std::vector<FamilyReport> reports;
-  for (const std::string& name : database.family_names()) {
-    BASALT_DEBUG_ASSERT(!name.empty());
-    reports.push_back({static_cast<FamilyId>(reports.size()), name});
+  for (Family& family : database.families()) {
+    BASALT_DEBUG_ASSERT(!family.name.empty());
+    reports.push_back({family.id, std::move(family.name)});
   }
   BASALT_DEBUG_ASSERT(!reports.empty());
   return reports;
@@ -97,8 +97,10 @@ std::string family_name(const Database& database, FamilyId family) {
 
 Result<std::vector<FileReport>> file_reports(Database& database, FamilyId family) {
   rdb::TablePropertiesCollection files;
-  BASALT_TRY(rdb::from_rocksdb(
-      database.rocksdb().GetPropertiesOfAllTables(database.family_handle(family), &files)));
+  // One that was removed meanwhile has none.
+  if (const FamilyHold hold = database.hold_family(family)) {
+    BASALT_TRY(rdb::from_rocksdb(database.rocksdb().GetPropertiesOfAllTables(hold.get(), &files)));
+  }
   std::map<std::string, FileReport> reports;
   for (const auto& [path, properties] : files) {
     FileReport report = report_of(path, family, *properties);
@@ -113,8 +115,9 @@ Result<std::vector<FileReport>> file_reports(Database& database, FamilyId family
 std::map<std::string, std::string> map_property(Database& database, FamilyId family,
                                                 std::string_view name) {
   std::map<std::string, std::string> figures;
-  if (!database.rocksdb().GetMapProperty(database.family_handle(family), rdb::slice_of(name),
-                                         &figures)) {
+  const FamilyHold hold = database.hold_family(family);
+  if (hold == nullptr ||
+      !database.rocksdb().GetMapProperty(hold.get(), rdb::slice_of(name), &figures)) {
     figures.clear();
   }
   return figures;
@@ -122,8 +125,9 @@ std::map<std::string, std::string> map_property(Database& database, FamilyId fam
 
 std::uint64_t number_property(Database& database, FamilyId family, std::string_view name) {
   std::uint64_t number = 0;
-  if (!database.rocksdb().GetIntProperty(database.family_handle(family), rdb::slice_of(name),
-                                         &number)) {
+  const FamilyHold hold = database.hold_family(family);
+  if (hold == nullptr ||
+      !database.rocksdb().GetIntProperty(hold.get(), rdb::slice_of(name), &number)) {
     return 0;
   }
   return number;
@@ -132,7 +136,9 @@ std::uint64_t number_property(Database& database, FamilyId family, std::string_v
 std::vector<std::pair<std::string, std::string>> family_options(Database& database,
                                                                 FamilyId family) {
   std::vector<std::pair<std::string, std::string>> options;
-  const rdb::Options current = database.rocksdb().GetOptions(database.family_handle(family));
+  const FamilyHold hold = database.hold_family(family);
+  if (hold == nullptr) return options;
+  const rdb::Options current = database.rocksdb().GetOptions(hold.get());
   const rdb::ConfigOptions config;
   std::string text;
   if (rdb::GetStringFromColumnFamilyOptions(config, rdb::ColumnFamilyOptions(current), &text)

@@ -20,6 +20,7 @@
 #include <unistd.h>
 #include <sql_base.h>
 #include <sql_i_s.h>
+#include <sql_parse.h>
 #include <sql_partition.h>
 #include <sql_plugin.h>
 #include <sql_table.h>

@@ -9,6 +9,7 @@
 #include "server/coordinator.h"
 #include "server/handlerton/hooks.h"
 #include "server/information_schema.h"
+#include "server/introspect/tables.h"
 #include "server/release_check.h"
 #include "server/status_variables.h"
 #include "server/sysvars.h"
@@ -220,5 +221,14 @@ maria_declare_plugin(rocksdb){
         nullptr,
         "0.1",
         MariaDB_PLUGIN_MATURITY_GAMMA,
-    } maria_declare_plugin_end;
+    }
+#define BASALT_SCHEMA_TABLE(name, function, text)                                               \
+  , {                                                                                           \
+    MYSQL_INFORMATION_SCHEMA_PLUGIN, &schema_table, name, "The Basalt developers", text,        \
+        PLUGIN_LICENSE_GPL, basalt::server::init_##function, nullptr, 0x0001, nullptr, nullptr, \
+        "0.1", MariaDB_PLUGIN_MATURITY_GAMMA,                                                   \
+  }
+#include "server/introspect/tables.def"
+#undef BASALT_SCHEMA_TABLE
+maria_declare_plugin_end;
 #pragma GCC visibility pop

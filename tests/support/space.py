@@ -49,7 +49,7 @@ def _left(server: Server) -> str:
 def _size_kib(server: Server) -> float:
     """The size of all files of the family that holds rows."""
     text = next(str(row[2]) for row in server.query("SHOW ENGINE ROCKSDB STATUS")
-                if row[1] == "CF_COMPACTION default")
+                if row[:2] == ("CF_COMPACTION", "default"))
     found = _SUM.search(text)
     if found is None:
         raise AssertionError(f"no size in the engine's status: {text}")

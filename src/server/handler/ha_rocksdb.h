@@ -5,6 +5,7 @@
 #include <string>
 
 #include "server/convert/table_layout.h"
+#include "server/row_counts.h"
 #include "server/session.h"
 #include "stats/table_statistics.h"
 #include "table/cursor.h"
@@ -57,8 +58,8 @@ class PushedFilter final : public table::EntryFilter {
 // One open table of one connection: translates the server's calls to table::Cursor and
 // table::RowWriter, and holds no rule about storage.
 //
-// Files: handler_open, _read, _multi_range, _write, _copy, _locking, _info, _create, _alter,
-// _admin .cc
+// Files: handler_open, _read, _multi_range, _write, _copy, _locking, _info, _counts, _create,
+// _alter, _admin .cc
 class ha_rocksdb final : public handler {
  public:
   ha_rocksdb(handlerton* hton, TABLE_SHARE* share) noexcept;
@@ -201,6 +202,12 @@ class ha_rocksdb final : public handler {
   std::size_t our_index(uint index) const { return share_->translation.index_numbers[index]; }
   const table::Table& opened() const { return *table_; }
 
+  // ---- figures (handler_counts.cc)
+  // Counts a search by the open index.
+  void note_query(bool is_point);
+  // Adds what was counted to the figures of the table and of the engine.
+  void tell_counts();
+
   void report_corruption(const Status& status);
   void show_rows_per_value();
   double entry_bytes(uint index) const;
@@ -272,6 +279,7 @@ class ha_rocksdb final : public handler {
   bool scan_started_ = false;
   bool is_point_range_ = false;   // the range read was answered by a point read
   bool delegates_range_ = false;  // the range read is the base class's
+  StatementCounts counts_;
   std::string error_text_;
   ErrorCode error_status_ = ErrorCode::kOk;
   // The AUTO_INCREMENT values that were taken last; offset 0: none yet. And for how many more rows

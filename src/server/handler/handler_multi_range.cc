@@ -119,6 +119,7 @@ int ha_rocksdb::fill_batch() {
       break;
     } else if (const std::optional<std::string_view> key = point_in_primary()) {
       increment_statistics(&SSV::ha_read_key_count);
+      note_query(true);
       batch_.add(*key, {}, mrr_cur_range.ptr);
       continue;
     } else if (!may_defer_range()) {

@@ -34,6 +34,7 @@ Status ha_rocksdb::open_shared_table(TableShare& share) {
 
 void ha_rocksdb::bind() {
   if (table_ == share_->table) return;
+  tell_counts();
   if (is_sequence()) own_transaction_ = the_engine().transactions().make_transaction(nullptr);
   cursor_.reset();
   writer_.reset();
@@ -78,6 +79,7 @@ int ha_rocksdb::open(const char* name, int, uint) noexcept {
 
 int ha_rocksdb::close() noexcept {
   abandon_copy();
+  tell_counts();
   cursor_.reset();
   writer_.reset();
   own_transaction_.reset();
@@ -102,6 +104,7 @@ handler* ha_rocksdb::clone(const char* name, MEM_ROOT* memory) noexcept {
 int ha_rocksdb::reset() noexcept {
   abandon_copy();
   if (cursor_) cursor_->release();
+  tell_counts();
   batch_.clear();
   multi_range_ = MultiRange();
   auto_increment_rows_ = 0;
@@ -141,6 +144,7 @@ int ha_rocksdb::report(Status status) {
                                        std::string(ha_thd()->query(), ha_thd()->query_length()));
     }
   }
+  if (status.is(ErrorCode::kSnapshotConflict)) g_plugin->rows.add(RowEvent::kSnapshotConflict, 1);
   if (status.is(ErrorCode::kCorruption) && share_ != nullptr) report_corruption(status);
   if (status.is(ErrorCode::kInconsistentRead)) {
     log_message(LogLevel::kError, "table '" + opened().definition().name + "': " + error_text_);

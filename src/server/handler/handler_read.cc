@@ -202,6 +202,7 @@ void ha_rocksdb::prepare_seek(const uchar* record) {
 
 int ha_rocksdb::finish_read(Status status, bool found, uchar* record, int not_found) {
   if (!status.is_ok()) return report(std::move(status));
+  counts_.rows_read += found ? 1 : 0;
   if (found && reads_whole_rows_) reset_nulls(record);
   return found ? 0 : not_found;
 }
@@ -405,11 +406,14 @@ int ha_rocksdb::index_read_map(uchar* record, const uchar* key, key_part_map par
   const std::size_t part_count = make_prefix(active_index, key, parts, prefix_);
   const KEY& info = table->key_info[active_index];
   if (is_unique(info) && part_count > info.user_defined_key_parts) {
+    note_query(false);
     return read_extended(record, key, calculate_key_len(table, active_index, key, parts), mode);
   }
   bool found = false;
   Status status;
-  if (mode == HA_READ_KEY_EXACT && is_point_read(active_index, part_count, key)) {
+  const bool is_point = mode == HA_READ_KEY_EXACT && is_point_read(active_index, part_count, key);
+  note_query(is_point);
+  if (is_point) {
     status = cursor_->find_unique(prefix_, record, found);
   } else {
     status = cursor_->seek(seek_mode(mode), prefix_, record, found);
@@ -459,6 +463,7 @@ int ha_rocksdb::index_prev(uchar* record) noexcept {
 
 int ha_rocksdb::index_first(uchar* record) noexcept {
   prepare_seek(record);
+  note_query(false);
   bool found = false;
   Status status = cursor_->seek_first(record, found);
   return finish_read(std::move(status), found, record, HA_ERR_END_OF_FILE);
@@ -466,6 +471,7 @@ int ha_rocksdb::index_first(uchar* record) noexcept {
 
 int ha_rocksdb::index_last(uchar* record) noexcept {
   prepare_seek(record);
+  note_query(false);
   bool found = false;
   Status status = cursor_->seek_last(record, found);
   return finish_read(std::move(status), found, record, HA_ERR_END_OF_FILE);
@@ -534,6 +540,7 @@ Status ha_rocksdb::seek_range(const key_range* start, const key_range* end, bool
   const KEY& info = table->key_info[active_index];
   is_point_range_ = is_equality && start != nullptr &&
                     is_point_read(active_index, count_parts(info, start->keypart_map), start->key);
+  note_query(is_point_range_);
   if (is_point_range_) {
     make_prefix(active_index, start->key, start->keypart_map, prefix_);
     return cursor_->find_unique(prefix_, record, found);

@@ -73,6 +73,7 @@ int ha_rocksdb::write_row(const uchar* record) noexcept {
   }
   if (!status.is_ok()) return end_own_transaction(report(std::move(status)));
   share_->statistics->note_rows(1);
+  ++counts_.rows_inserted;
   const int error = note_auto_increment(record);
   if (is_copying_ && error == 0) return report(session_->commit_full_portion());
   return end_own_transaction(error);
@@ -96,6 +97,7 @@ int ha_rocksdb::update_row(const uchar* old_record, const uchar* new_record) noe
   }
   if (!status.is_ok()) return end_own_transaction(report(std::move(status)));
   share_->statistics->note_update();
+  ++counts_.rows_updated;
   return end_own_transaction(note_auto_increment(new_record));
 }
 
@@ -104,6 +106,7 @@ int ha_rocksdb::delete_row(const uchar* record) noexcept {
                                   opened().has_hidden_key() ? cursor_->primary_key() : "");
   if (!status.is_ok()) return end_own_transaction(report(std::move(status)));
   share_->statistics->note_rows(-1);
+  ++counts_.rows_deleted;
   return end_own_transaction(0);
 }
 

@@ -2,7 +2,9 @@
 
 #include "base/bytes.h"
 #include "base/time_text.h"
+#include "kv/reports.h"
 #include "server/handlerton/hooks.h"
+#include "server/introspect/names.h"
 #include "server/plugin.h"
 #include "server/status_variables.h"
 #include "server/mariadb.h"
@@ -10,11 +12,23 @@
 namespace basalt::server {
 namespace {
 
-bool print(THD* thd, stat_print_fn* stat_print, std::string_view name, const std::string& text) {
-  constexpr std::string_view kType = "ROCKSDB";
-  return stat_print(thd, kType.data(), kType.size(), name.data(), name.size(), text.data(),
-                    text.size());
-}
+// What SHOW ENGINE STATUS has of one subject: rows of a type, which have names.
+class Section {
+ public:
+  Section(THD* thd, stat_print_fn* stat_print) : thd_(thd), stat_print_(stat_print) {}
+
+  void print(std::string_view type, std::string_view name, const std::string& text) {
+    has_failed_ |= stat_print_(thd_, type.data(), type.size(), name.data(), name.size(),
+                               text.data(), text.size());
+  }
+  void print(std::string_view type, const std::string& text) { print(type, "rocksdb", text); }
+  bool has_failed() const { return has_failed_; }
+
+ private:
+  THD* const thd_;
+  stat_print_fn* const stat_print_;
+  bool has_failed_ = false;
+};
 
 std::string describe_locks() {
   lock::LockManager& locks = the_engine().locks();
@@ -28,28 +42,13 @@ std::string describe_locks() {
   return text;
 }
 
-std::string to_hex(std::string_view bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (const char byte : bytes) {
-    text.push_back(kDigits[static_cast<unsigned char>(byte) >> 4]);
-    text.push_back(kDigits[static_cast<unsigned char>(byte) & 15]);
-  }
-  return text;
-}
-
 // A lock's key begins with the id of its index.
 std::string describe_key(std::string_view key) {
-  if (key.size() < lock::kSpaceBytes) return to_hex(key);
-  const catalog::IndexId id = load_be32(key.data());
-  const catalog::TablePointer table = the_engine().catalog().find_by_index(id);
-  std::string text = "index " + std::to_string(id);
-  if (table != nullptr) {
-    for (const catalog::IndexDefinition& index : table->indexes) {
-      if (index.id == id) text = "index " + index.name + " of " + table->name;
-    }
-  }
-  return text + ", key " + to_hex(key.substr(lock::kSpaceBytes));
+  if (key.size() < lock::kSpaceBytes) return hex_of(key);
+  const KeyOwner owner = owner_of(key);
+  std::string text = "index " + std::to_string(load_be32(key.data()));
+  if (owner.index != nullptr) text = "index " + owner.index->name + " of " + owner.table->name;
+  return text + ", key " + hex_of(key.substr(lock::kSpaceBytes));
 }
 
 std::string describe_deadlock(const lock::DeadlockInfo& deadlock) {
@@ -76,25 +75,62 @@ std::string describe_health() {
   return text;
 }
 
+// Since the start, and what writes have been hindered by.
+std::string describe_statistics() {
+  kv::Database& database = the_engine().database();
+  const auto stops = kv::number_property(database, kv::kDefaultFamily, "rocksdb.is-write-stopped");
+  return database.events().describe() +
+         "rocksdb.is_write_stopped COUNT : " + std::to_string(stops) + "\n";
+}
+
+std::string describe_memory() {
+  const kv::MemoryReport memory = kv::memory_report(the_engine().database());
+  return "MemTable Total: " + std::to_string(memory.memtables) +
+         "\nMemTable Unflushed: " + std::to_string(memory.memtables_unflushed) +
+         "\nTable Readers Total: " + std::to_string(memory.table_readers) +
+         "\nCache Total: " + std::to_string(memory.block_cache) +
+         "\nDefault Cache Capacity: " + std::to_string(memory.block_cache_capacity) + "\n";
+}
+
+std::string describe_thread(const kv::ThreadReport& thread) {
+  return "thread_type: " + thread.kind + "\ncf_name: " + thread.family +
+         "\noperation_type: " + thread.operation + "\noperation_stage: " + thread.stage +
+         "\nelapsed_time_ms: " + std::to_string(thread.elapsed_ms) +
+         "\nstate_type: " + thread.state + "\n";
+}
+
+void print_own(Section& section) {
+  section.print("HEALTH", describe_health());
+  section.print("LOCKS", describe_locks());
+  const auto deadlock = the_engine().locks().last_deadlock();
+  if (deadlock.has_value()) {
+    section.print("LATEST DETECTED DEADLOCK", describe_deadlock(*deadlock));
+  }
+}
+
+// The sections that MyRocks has.
+void print_database(Section& section) {
+  kv::Database& database = the_engine().database();
+  section.print("STATISTICS", describe_statistics());
+  section.print("DBSTATS", database.property(kv::kDefaultFamily, "rocksdb.dbstats"));
+  for (const kv::FamilyReport& family : kv::family_reports(database)) {
+    const kv::FamilyHold hold = database.hold_family(family.id);
+    if (hold == nullptr) continue;
+    section.print("CF_COMPACTION", family.name, database.property(family.id, "rocksdb.cfstats"));
+  }
+  section.print("MEMORY_STATS", describe_memory());
+  for (const kv::ThreadReport& thread : kv::thread_reports()) {
+    section.print("BG_THREADS", std::to_string(thread.id), describe_thread(thread));
+  }
+}
+
 // SHOW ENGINE ROCKSDB STATUS. Returns true on error.
 bool show_status(handlerton*, THD* thd, stat_print_fn* stat_print, ha_stat_type type) noexcept {
   if (type != HA_ENGINE_STATUS) return false;
-  kv::Database& database = the_engine().database();
-  bool failed = print(thd, stat_print, "HEALTH", describe_health());
-  failed |=
-      print(thd, stat_print, "DBSTATS", database.property(kv::kDefaultFamily, "rocksdb.dbstats"));
-  for (const kv::Family& family : database.families()) {
-    const kv::FamilyHold hold = database.hold_family(family.id);
-    if (hold == nullptr) continue;
-    failed |= print(thd, stat_print, "CF_COMPACTION " + family.name,
-                    database.property(family.id, "rocksdb.cfstats"));
-  }
-  failed |= print(thd, stat_print, "LOCKS", describe_locks());
-  const auto deadlock = the_engine().locks().last_deadlock();
-  if (deadlock.has_value()) {
-    failed |= print(thd, stat_print, "LATEST DETECTED DEADLOCK", describe_deadlock(*deadlock));
-  }
-  return failed;
+  Section section(thd, stat_print);
+  print_own(section);
+  print_database(section);
+  return section.has_failed();
 }
 
 }  // namespace
