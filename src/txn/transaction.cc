@@ -395,6 +395,7 @@ bool Transaction::may_be_newer_than_snapshot(std::string_view row_key) const {
 }
 
 void Transaction::note_changed_row(std::string_view row_key) {
+  BASALT_DEBUG_ASSERT(state_ == State::kActive && !row_key.empty());
   if (statement_snapshot_ != nullptr) changed_behind_statement_ = true;
   const std::size_t bucket = ChangeTracker::bucket_of(row_key);
   manager_.changes().note_change(bucket);
