@@ -363,7 +363,7 @@ TEST_F(CatalogTest, IndexesInOtherFamiliesAreKnownThereInEveryState) {
 }
 
 TEST_F(CatalogTest, ADictionaryOfALaterFormatIsRefusedWithAdvice) {
-  plant("\x00"s, "\x02");
+  plant("\x00"s, "\x03");
   const Status status = load_again();
   EXPECT_TRUE(fails_with(ErrorCode::kUnsupported, status));
   EXPECT_NE(status.message().find("newer engine"), std::string::npos);

@@ -308,6 +308,8 @@ Status Cursor::qualify(Direction direction, Beyond beyond, Peeking peeking, std:
     if (iterator_.is_valid()) return Status::ok();
     if (beyond != Beyond::kWiden || !widen(direction)) {
       iterator_.note_end();
+      // Who turns here begins with the last row, wherever that was read.
+      if (beyond == Beyond::kWiden) readahead_.leave_row();
       return Status::ok();
     }
   }

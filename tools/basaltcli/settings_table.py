@@ -115,7 +115,9 @@ def _default(kind: str, value: str) -> str | None:
         return value.strip('"')
     if kind == "Real":
         return f"{float(value):f}"
-    return {"true": "ON", "false": "OFF", "nullptr": None}.get(value, value) \
+    # The server takes no text for an empty one where SET may change it.
+    nothing = "" if kind == "Text" else None
+    return {"true": "ON", "false": "OFF", "nullptr": nothing}.get(value, value) \
         if kind in ("Switch", "Path", "Text") else str(_number(value))
 
 
