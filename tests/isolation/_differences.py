@@ -28,7 +28,8 @@ KNOWN = (
           (("G0", ("RU",)), ("G1a", ("RU",)), ("G1b", ("RU",)), ("G1c", ("RU",)), ("OTV", ("RU",)),
            ("PMP write", ("RU",)), ("gap: next number", ("RU",)),
            ("INSERT ... SELECT: changed source", ("RU",)), ("autocommit read", ("RU",)),
-           ("read in a transaction", ("RU",)))),
+           ("read in a transaction", ("RU",)), ("behind changes: same column", ("RU",)),
+           ("behind changes: other column", ("RU",)), ("behind changes: DELETE", ("RU",)))),
     Known("Ranges are locked exactly",
           "A locking read locks the range of keys that its condition asks for, to its bounds. "
           "InnoDB locks whole gaps between existing rows, and often the row behind the range as "
