@@ -19,6 +19,15 @@ constexpr std::uint64_t kSortMemoryShare = 16;
 constexpr std::size_t kBuildThreadsMin = 2;
 constexpr std::size_t kBuildThreadsMax = 4;
 
+std::size_t sort_bytes() {
+  return std::min(kSortBytesMax, available_memory_bytes() / kSortMemoryShare);
+}
+
+std::size_t build_threads() {
+  return std::clamp<std::size_t>(std::thread::hardware_concurrency() / 2, kBuildThreadsMin,
+                                 kBuildThreadsMax);
+}
+
 // The positions of the indexes that `altered` has more than `table`.
 std::vector<std::size_t> new_indexes(const catalog::TableDefinition& table,
                                      const catalog::TableDefinition& altered) {
@@ -224,10 +233,8 @@ Result<std::uint64_t> Engine::build_indexes(const catalog::TablePointer& altered
   }
   const table::Table target(altered, layout, std::move(state));
   const std::vector<std::size_t> indexes = new_indexes(*definition, *altered);
-  const table::IndexBuilder::Resources resources = {
-      .memory_bytes = std::min(kSortBytesMax, available_memory_bytes() / kSortMemoryShare),
-      .threads = std::clamp<std::size_t>(std::thread::hardware_concurrency() / 2, kBuildThreadsMin,
-                                         kBuildThreadsMax)};
+  const table::IndexBuilder::Resources resources = {.memory_bytes = sort_bytes(),
+                                                    .threads = build_threads()};
   return table::IndexBuilder(*database_, target, indexes, interruption, resources).run();
 }
 
@@ -250,6 +257,13 @@ Status Engine::publish_indexes(const catalog::TablePointer& altered, std::uint64
 void Engine::abandon_indexes(const catalog::TablePointer& altered) {
   catalog_->abandon_indexes(altered);
   worker_->wake();
+}
+
+Result<std::unique_ptr<table::BulkLoad>> Engine::begin_load(const table::Table& table,
+                                                            std::size_t loads) {
+  return table::BulkLoad::make(
+      *database_, table,
+      {.memory_bytes = sort_bytes() / std::max<std::size_t>(loads, 1), .threads = build_threads()});
 }
 
 Engine::StoredIndex Engine::describe(catalog::IndexId id, kv::FamilyId family) {

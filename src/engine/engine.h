@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -14,6 +15,7 @@
 #include "maintenance/worker.h"
 #include "stats/key_layouts.h"
 #include "stats/table_statistics.h"
+#include "table/bulk_load.h"
 #include "table/interruption.h"
 #include "table/table.h"
 #include "table/table_opening.h"
@@ -102,6 +104,14 @@ class Engine {
   // Has what was built reclaimed, unless it was published.
   void abandon_indexes(const catalog::TablePointer& altered);
 
+  // ---- rows that come in files
+
+  // A load of rows into `table`, one of `loads` at the same time.
+  Result<std::unique_ptr<table::BulkLoad>> begin_load(const table::Table& table, std::size_t loads);
+  // So many rows were given to a transaction in files.
+  void note_loaded_rows(std::uint64_t rows) { loaded_rows_ += rows; }
+  std::uint64_t loaded_rows() const { return loaded_rows_; }
+
   // ---- what there is
 
   struct StoredIndex {
@@ -128,6 +138,7 @@ class Engine {
   std::unique_ptr<lock::LockManager> locks_;
   std::unique_ptr<txn::TransactionManager> transactions_;
   std::unique_ptr<maintenance::Worker> worker_;
+  std::atomic<std::uint64_t> loaded_rows_ = 0;
   Mutex mutex_{MutexRank::kEngine};
   std::map<catalog::TableId, SharedTable> shared_tables_ BASALT_GUARDED_BY(mutex_);
 };

@@ -178,6 +178,18 @@ struct IndexFiles {
   bool has_unknown = false;
 };
 
+// Files of one family, to be ingested.
+struct FamilyFiles {
+  FamilyId family = 0;
+  std::vector<std::string> paths;
+};
+
+// Who sees entries that are ingested.
+enum class Ingested : std::uint8_t {
+  kSeenByAll,       // snapshots of before, too: nobody may look for the keys in them
+  kNewToSnapshots,  // those who read from now on, as of a commit
+};
+
 class Database {
  public:
   // Opens or creates the database and replays its WAL. A WAL that ends in the middle of a record
@@ -226,9 +238,10 @@ class Database {
   // Writes files for ingest(), whose paths begin with `path`, see bulk/sst_writer.h.
   std::unique_ptr<bulk::SstWriter> new_sst_writer(FamilyId family, std::string path);
   // Makes the entries of files (bulk/sst_writer.h) part of the database, all at once and durably;
-  // the files are gone then. Nobody may have written keys between their first and their last, and
-  // nobody may look for them in snapshots of before, which see them, too.
+  // the files are gone then. Of the entries' keys none may be there, and nobody may be writing one.
   // kReadOnly while the database is.
+  Status ingest(std::span<const FamilyFiles> files, Ingested seen);
+  // The same for one family's files, kSeenByAll.
   Status ingest(FamilyId family, const std::vector<std::string>& paths);
 
   // Makes everything written so far survive a crash of the machine. Concurrent calls share a sync;
@@ -263,6 +276,11 @@ class Database {
   // From now on flushes and compactions ask `source` for the parts of keys. It must be unset (null)
   // before it is destroyed; the call waits until nobody asks it any more.
   void set_key_structures(index_stats::KeyStructureSource* source);
+  // Held from a commit whose entries are in files that are not ingested until they are: no copy is
+  // made meanwhile, which would lack them.
+  Mutex& publication_mutex() BASALT_RETURN_CAPABILITY(publication_mutex_) {
+    return publication_mutex_;
+  }
   // A consistent copy of the whole database as hard links, in a directory that must not exist.
   Status create_checkpoint(const std::string& directory);
   // RocksDB's text properties ("rocksdb.stats", ...); empty if unknown.
@@ -303,6 +321,7 @@ class Database {
   const std::shared_ptr<wal::GuardedFileSystem> files_;
   const std::unique_ptr<rdb::Env> env_;
   std::unique_ptr<wal::WalContinuity> continuity_;
+  Mutex publication_mutex_{MutexRank::kPublication};
   Mutex resume_mutex_{MutexRank::kResume};
   // Held from the mark before an ingestion to the one behind it.
   Mutex ingestion_mutex_{MutexRank::kIngestion};

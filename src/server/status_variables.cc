@@ -76,6 +76,11 @@ int show_failures(THD*, st_mysql_show_var* variable, void* buffer, system_status
                      g_plugin == nullptr ? 0 : the_engine().database().health().failures());
 }
 
+int show_loaded_rows(THD*, st_mysql_show_var* variable, void* buffer, system_status_var*,
+                     enum_var_type) {
+  return show_number(variable, buffer, g_plugin == nullptr ? 0 : the_engine().loaded_rows());
+}
+
 int show_decided(THD*, st_mysql_show_var* variable, void* buffer, system_status_var*,
                  enum_var_type) {
   return show_number(variable, buffer,
@@ -96,6 +101,7 @@ std::string_view name_of(wal::Access access) {
 st_mysql_show_var g_status_variables[] = {
     SHOW_FUNC_ENTRY("Rocksdb_binlog_file", &show_binlog_file),
     SHOW_FUNC_ENTRY("Rocksdb_binlog_position", &show_binlog_position),
+    SHOW_FUNC_ENTRY("Rocksdb_bulk_load_rows", &show_loaded_rows),
     SHOW_FUNC_ENTRY("Rocksdb_decided_transactions", &show_decided),
     SHOW_FUNC_ENTRY("Rocksdb_failures", &show_failures),
     SHOW_FUNC_ENTRY("Rocksdb_newest_id", &show_newest_id),

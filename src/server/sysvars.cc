@@ -34,13 +34,16 @@ constexpr Change kDynamic{};
 constexpr Change applied_by(UpdateFunction* function) { return {0, nullptr, function}; }
 // `function` does what a SET asks for, and fails the SET if it cannot.
 constexpr Change command(CheckFunction* function) { return {0, function, keep_value}; }
+// `function` may fail a SET; the server stores the value.
+constexpr Change checked_by(CheckFunction* function) { return {0, function, nullptr}; }
 constexpr Change sql_command(CheckFunction* function) {
   return {PLUGIN_VAR_NOCMDOPT, function, keep_value};
 }
 
 // What entries of settings.def name.
 UpdateFunction apply_deadlock_detect, apply_flush_log, apply_reserved_disk_space;
-CheckFunction check_create_checkpoint, check_flush, check_remove_checkpoint, check_resume;
+CheckFunction check_bulk_load_order, check_create_checkpoint, check_flush, check_remove_checkpoint,
+    check_resume;
 
 // What a number may be.
 struct Limits {
@@ -72,7 +75,7 @@ consteval unsigned long place_of(std::string_view name, const char* const (&name
 
 // As an option of the server a switch alone means ON. A command is to be told so.
 constexpr int switch_flags(Change change) {
-  return change.flags | (change.check == nullptr ? PLUGIN_VAR_OPCMDARG : 0);
+  return change.flags | (change.update != keep_value ? PLUGIN_VAR_OPCMDARG : 0);
 }
 
 // A text that comes with SET is the server's, and is gone when that has ended.
@@ -248,6 +251,17 @@ int check_flush(THD*, st_mysql_sys_var*, void* save, st_mysql_value* value) {
   return end_command("rocksdb_force_flush_memtable_now", the_engine().database().flush());
 }
 
+// As in MyRocks: a load in which this would change begins with rocksdb_bulk_load.
+int check_bulk_load_order(THD* thd, st_mysql_sys_var*, void* save, st_mysql_value* value) {
+  bool is_on = false;
+  if (!read_command(value, save, is_on)) return 1;
+  *static_cast<my_bool*>(save) = is_on;
+  if (!bulk_load(thd)) return 0;
+  my_error(ER_ERROR_WHEN_EXECUTING_COMMAND, MYF(0), "SET",
+           "Cannot change this setting while bulk load is enabled");
+  return 1;
+}
+
 void apply_reserved_disk_space(THD*, st_mysql_sys_var*, void* target, const void* value) {
   *static_cast<unsigned long long*>(target) = *static_cast<const unsigned long long*>(value);
   if (g_plugin == nullptr) return;
@@ -298,6 +312,12 @@ std::uint64_t batch_bytes_max(THD* thd) {
   const std::uint64_t bytes = THDVAR(thd, write_batch_max_bytes);
   return bytes != 0 ? bytes : the_engine().database().options().batch_bytes_max;
 }
+
+bool bulk_load(THD* thd) { return THDVAR(thd, bulk_load) != 0; }
+
+bool commits_in_the_middle(THD* thd) { return THDVAR(thd, commit_in_the_middle) != 0; }
+
+std::uint64_t rows_of_commit(THD* thd) { return THDVAR(thd, bulk_load_size); }
 
 bool commits_are_synced() { return g_flush_log_at_trx_commit == kFlushAtCommit; }
 

@@ -12,6 +12,8 @@
 
 namespace basalt::table {
 
+class BulkLoad;
+
 // Writes whole rows: the row and its entry in every index, inside a transaction.
 //
 // Atomicity   A call that fails has changed nothing, so the statement may go on with other rows.
@@ -31,6 +33,10 @@ class RowWriter {
   void set_wait_policy(const lock::WaitPolicy& policy) { policy_ = policy; }
   // While nobody else can open the table, rows are inserted without locks and announcements.
   void set_private(bool is_private) { is_private_ = is_private; }
+
+  // While there is one, rows that are inserted go into the load, not into the transaction's batch.
+  // Whether two of these have the same key is left to it.
+  void set_load(BulkLoad* load) { load_ = load; }
 
   Status insert(txn::Transaction& transaction, const std::uint8_t* record);
   // `old_primary_key` is the stored key of the row; needed only without a visible primary key.
@@ -67,6 +73,8 @@ class RowWriter {
   Status lock_vacated(txn::Transaction& transaction, std::size_t index_number,
                       const std::uint8_t* record);
 
+  // Gives the load the row and its entries.
+  Status load_row(txn::Transaction& transaction, const std::uint8_t* record);
   // Has `change` write the row, of which new_keys_ and new_values_ tell.
   template <typename Change>
   Status change_row(txn::Transaction& transaction, Change&& change);
@@ -74,6 +82,7 @@ class RowWriter {
   const Table& table_;
   lock::WaitPolicy policy_;
   bool is_private_ = false;
+  BulkLoad* load_ = nullptr;
   std::vector<Entry> entries_;  // one per secondary index
   std::string old_key_;
   std::string new_key_;

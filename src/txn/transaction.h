@@ -16,6 +16,7 @@
 #include "txn/binlog_position.h"
 #include "txn/insert_registry.h"
 #include "txn/key_spans.h"
+#include "txn/loaded_files.h"
 #include "txn/undecided_changes.h"
 
 namespace basalt_rocksdb {
@@ -29,6 +30,7 @@ class WriteBatchWithIndex;
 // States      Idle -> Active [first read view, lock or write] -> Idle [commit, rollback]
 //             Active -> Prepared [prepare] -> Idle [commit, rollback]
 //             Prepared -> Ordered [take_commit_ticket] -> Idle [commit]
+//             Active -> Ordered [commit, if it is written, and rows in files could not be taken in]
 //             Prepared survives a crash; TransactionManager::recover() brings it back. Ordered is
 //             Prepared then: whoever ordered it knows the decision.
 // Threads     A transaction belongs to one thread at a time; lock_owner().interrupt may come
@@ -198,6 +200,12 @@ class Transaction {
   // Waits until nobody else's locks forbid to insert a key. Before the key itself is locked, so
   // that the one who is waited for can lock it.
   Status await_insert(std::string_view key, const lock::WaitPolicy& policy);
+  // kTooLarge if the transaction has no memory left for more rows.
+  Status check_size() const;
+  // Makes the rows in files part of the transaction: they come with its commit, or go with its
+  // rollback. The transaction has locked them, and found that no entry of theirs is there; its own
+  // reads do not see them. Waits for range locks of others. After an error it is to be rolled back.
+  Status add_loaded(LoadedFiles loaded, const lock::WaitPolicy& policy);
 
   // ---- the end
 
@@ -220,6 +228,10 @@ class Transaction {
   // not synced: its prepare is on disk, and so is the decision. After an error a prepared or
   // ordered one is as it was (TransactionManager::keep_decided()); others are to be rolled back.
   Status commit(kv::Durability durability);
+  // Commits what was changed so far, and goes on with the statement: its locks stay, and so does
+  // its snapshot until the statement ends. What was committed is not undone by any rollback. After
+  // an error it is to be rolled back.
+  Status commit_portion(kv::Durability durability);
   // Fails only if it is prepared, and then it stays so: TransactionManager::keep_decided().
   Status rollback();
 
@@ -275,6 +287,8 @@ class Transaction {
   basalt_rocksdb::WriteBatchWithIndex& own_changes();
   void add_changed_table(const std::shared_ptr<ChangeTime>& time);
   void set_change_times() const;
+  // What was changed is committed, or undone: tells those who read with locks, while ours are held.
+  void end_changes();
   void announce_inserts(std::span<const std::string_view> keys);
   // Before the key is changed in the batch.
   void note_change(std::string_view key) BASALT_REQUIRES(inserts_->batch_mutex());
@@ -285,8 +299,11 @@ class Transaction {
   void activate();
   Status begin_writing() BASALT_REQUIRES(inserts_->batch_mutex());
   Status check_room() const;
-  Status check_size() const;
   Status write_commit();
+  // Queues the records of the rows in files.
+  Status queue_loaded() BASALT_REQUIRES(inserts_->batch_mutex());
+  // Writes the commit, unless an earlier call has, and then takes in the files.
+  Status write_and_publish() BASALT_REQUIRES(inserts_->batch_mutex());
   void drop_batch() BASALT_REQUIRES(inserts_->batch_mutex());
   void finish();
 
@@ -329,6 +346,9 @@ class Transaction {
     std::string key;
   };
   std::vector<ValueLock> value_locks_;
+  std::vector<LoadedFiles> loaded_;
+  bool has_committed_portion_ = false;  // in the statement
+  bool is_commit_written_ = false;      // with rows in files that are not ingested
   // ChangeTracker buckets of the rows changed.
   std::vector<std::uint32_t> changed_buckets_;
   bool changes_are_unknown_ = false;  // recovered after a crash

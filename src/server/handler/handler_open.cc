@@ -77,6 +77,7 @@ int ha_rocksdb::open(const char* name, int, uint) noexcept {
 
 int ha_rocksdb::close() noexcept {
   abandon_copy();
+  abandon_load();
   cursor_.reset();
   writer_.reset();
   own_transaction_.reset();
@@ -100,6 +101,7 @@ handler* ha_rocksdb::clone(const char* name, MEM_ROOT* memory) noexcept {
 
 int ha_rocksdb::reset() noexcept {
   abandon_copy();
+  abandon_load();
   if (cursor_) cursor_->release();
   batch_.clear();
   multi_range_ = MultiRange();
