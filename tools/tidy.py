@@ -18,7 +18,8 @@ from urllib.parse import unquote
 
 LINE_MAX = 100
 # Lines of these may be as long as they are: tables, SQL that is echoed into results, data.
-_LONG_LINES = {".md", ".test", ".inc", ".opt", ".svg", ".html", ".j2", ".json", ".csv"}
+# Patches have the lines of what they change.
+_LONG_LINES = {".md", ".test", ".inc", ".opt", ".svg", ".html", ".j2", ".json", ".csv", ".patch"}
 # Written by other programs, byte for byte.
 _UNCHECKED = {".result", ".reject", ".rdiff", ".lock", ".png", ".svg", ".gz", ".zst", ".sst"}
 _LINK = re.compile(r"(?<!\!)\[[^\]\[]*\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)|\!\[[^\]]*\]\(([^)\s]+)\)")
