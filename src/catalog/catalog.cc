@@ -403,9 +403,7 @@ Status Catalog::change_foreign_keys(std::string_view name, const std::vector<For
     batch.remove(kv::kSystemFamily, make_key(RecordType::kForeignKey, id));
   }
   const std::uint32_t next = put_foreign_keys(added, next_id_, batch);
-  BASALT_FAILPOINT("catalog.change_foreign_keys.before_write");
   BASALT_TRY(database_.write(batch, kv::Durability::kSynced));
-  BASALT_FAILPOINT("catalog.change_foreign_keys.after_write");
   next_id_ = next;
   begin_generation();
   for (const ForeignKeyId id : dropped) foreign_keys_.remove(id);

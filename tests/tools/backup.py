@@ -17,6 +17,7 @@ import shutil
 import sys
 from pathlib import Path
 
+from basaltcli.errors import BasaltError
 from tests.support import checks, workspace
 from tests.support.workspace import Tally, Workspace
 from tests.tools import _bank
@@ -24,6 +25,8 @@ from tests.tools._packages import Tools
 
 _ENGINE = "#rocksdb"
 _ROWS = 60_000
+_ATTEMPTS = 4
+_LOST_LOG = "Was only able to copy log"
 _TRANSFERRED = re.compile(r"Total transferred file size: ([\d,]+) bytes")
 
 
@@ -47,11 +50,24 @@ class Chain:
             directory.mkdir()
 
     def back_up(self, name: str, previous: str | None) -> None:
-        """Makes one backup beside the data, all of it or what has changed since the previous."""
+        """Makes one backup beside the data, all of it or what has changed since the previous.
+
+        On a busy machine mariadb-backup may not see the end of InnoDB's log in the five seconds
+        that it gives itself, and fails: then it is called again.
+        """
         base = [f"--incremental-basedir={self.here / previous}"] if previous else []
-        self.tools.run(["mariadb-backup", "--no-defaults", "--backup", "--user=root",
-                        f"--socket={self.server.socket}", f"--datadir={self.server.datadir}",
-                        f"--target-dir={self.here / name}", *base])
+        for attempts_left in reversed(range(_ATTEMPTS)):
+            try:
+                self.tools.run(["mariadb-backup", "--no-defaults", "--backup", "--user=root",
+                                f"--socket={self.server.socket}",
+                                f"--datadir={self.server.datadir}",
+                                f"--target-dir={self.here / name}", *base])
+                return
+            except BasaltError as error:
+                if _LOST_LOG not in str(error) or attempts_left == 0:
+                    raise
+            print(f"{name}: again, {_LOST_LOG.lower()}", flush=True)
+            shutil.rmtree(self.here / name)
 
     def ship(self, name: str, previous: str | None) -> tuple[int, int]:
         """To the store; bytes of sorted files that were copied, and that are in the backup."""
