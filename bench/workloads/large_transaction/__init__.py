@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 
 import pymysql
 
+from lab.setup import Engine
 from lab.workload import Client, Damage, Load, Target, Workload
 from workloads.large_transaction import check
 
@@ -116,7 +117,7 @@ class LargeTransaction(Workload):
 
     def run_committing_in_the_middle(self, target: Target, statement: Statement) -> Outcome | None:
         """run() with commits on the way; None where the engine has no such thing."""
-        if not has_variable(target, "rocksdb_commit_in_the_middle"):
+        if target.engine is not Engine.MYROCKS:
             return None
         return self.run(target, statement, COMMIT_IN_THE_MIDDLE)
 
@@ -126,7 +127,7 @@ class LargeTransaction(Workload):
         The rows are there when the engine has noticed the end of the connection: the time goes on
         until then.
         """
-        if not has_variable(target, "rocksdb_bulk_load"):
+        if target.engine is not Engine.MYROCKS:
             return None
         started = time.monotonic()
         outcome = self.run(target, Statement.INSERT_SELECT, BULK_LOAD)
@@ -142,8 +143,3 @@ class LargeTransaction(Workload):
 
     def damages(self) -> Sequence[Damage]:
         return check.damages(self.rows, is_atomic=self.is_atomic)
-
-
-def has_variable(target: Target, name: str) -> bool:
-    """Whether the server knows a system variable."""
-    return bool(target.query(f"SHOW GLOBAL VARIABLES LIKE '{name}'"))
