@@ -98,8 +98,8 @@ class Catalog {
 
   // ---- foreign keys
 
-  // Those of which the table `name` is the child, or the parent, in the order in which they were
-  // made.
+  // Those of which the table `name` is the child, or the parent, in the order of their names, as
+  // InnoDB lists and follows them.
   std::vector<ForeignKeyPointer> foreign_keys_of(std::string_view name) const;
   std::vector<ForeignKeyPointer> references_to(std::string_view name) const;
   // The foreign key called `name` ("database/constraint"), in any case of its letters; null if

@@ -2,6 +2,7 @@
 
 #include <strings.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/assert.h"
@@ -11,6 +12,12 @@ namespace {
 
 bool equal_letters(std::string_view a, std::string_view b) {
   return a.size() == b.size() && strncasecmp(a.data(), b.data(), a.size()) == 0;
+}
+
+std::vector<ForeignKeyPointer> by_name(std::vector<ForeignKeyPointer> keys) {
+  std::ranges::stable_sort(
+      keys, {}, [](const ForeignKeyPointer& key) -> std::string_view { return key->name; });
+  return keys;
 }
 
 }  // namespace
@@ -33,7 +40,7 @@ std::vector<ForeignKeyPointer> ForeignKeyRegistry::of_child(std::string_view tab
   for (const auto& [id, key] : keys_) {
     if (key->child == table) found.push_back(key);
   }
-  return found;
+  return by_name(std::move(found));
 }
 
 std::vector<ForeignKeyPointer> ForeignKeyRegistry::of_parent(std::string_view table) const {
@@ -41,7 +48,7 @@ std::vector<ForeignKeyPointer> ForeignKeyRegistry::of_parent(std::string_view ta
   for (const auto& [id, key] : keys_) {
     if (key->parent == table) found.push_back(key);
   }
-  return found;
+  return by_name(std::move(found));
 }
 
 ForeignKeyPointer ForeignKeyRegistry::find_named(std::string_view name,

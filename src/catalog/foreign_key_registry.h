@@ -17,7 +17,8 @@ class ForeignKeyRegistry {
   // It is there.
   void remove(ForeignKeyId id);
 
-  // Those of which the table is the child, or the parent; in the order in which they were made.
+  // Those of which the table is the child, or the parent; in the order of their names, as InnoDB
+  // lists and follows them.
   std::vector<ForeignKeyPointer> of_child(std::string_view table) const;
   std::vector<ForeignKeyPointer> of_parent(std::string_view table) const;
   // Null if none has the name ("database/constraint"), in any case of its letters, but for those

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/machine.h"
 #include "table/index_builder.h"
+#include "table/stored_layout.h"
 
 namespace basalt::engine {
 namespace {
@@ -41,6 +42,7 @@ Result<std::unique_ptr<Engine>> Engine::start(const EngineOptions& options,
   BASALT_TRY(engine->catalog_->load());
   engine->key_layouts_ = std::make_unique<stats::KeyLayouts>(*engine->catalog_, collations);
   engine->database_->set_key_structures(engine->key_layouts_.get());
+  engine->collations_ = collations;
   engine->locks_ = std::make_unique<lock::LockManager>(options.locks, observer);
   engine->transactions_ =
       std::make_unique<txn::TransactionManager>(*engine->database_, *engine->locks_);
@@ -123,10 +125,9 @@ Result<std::shared_ptr<table::Table>> Engine::open_table(
   }
   const MutexLock guard(mutex_);
   SharedTable& shared = shared_table(definition);
-  auto opened = std::make_shared<table::Table>(definition, layout, shared.state);
+  const std::shared_ptr<table::Table> opened = bind_table(definition, layout, shared);
   if (!shared.counters_loaded) {
     BASALT_TRY(table::load_counters(*database_, *opened, auto_increment));
-    table::load_greatest_key(*database_, *transactions_, *opened);
     shared.counters_loaded = true;
     shared.has_auto_increment = auto_increment.exists;
   }
@@ -154,10 +155,55 @@ std::optional<std::uint64_t> Engine::next_auto_increment(catalog::TableId table)
   return mark.value();
 }
 
+std::shared_ptr<table::Table> Engine::bind_table(const catalog::TablePointer& definition,
+                                                 const codec::TableLayout& layout,
+                                                 SharedTable& shared) {
+  auto table = std::make_shared<table::Table>(definition, layout, shared.state);
+  if (!shared.greatest_key_loaded) {
+    table::load_greatest_key(*database_, *transactions_, *table);
+    shared.greatest_key_loaded = true;
+  }
+  return table;
+}
+
 std::shared_ptr<stats::TableStatistics> Engine::statistics(
     const catalog::TablePointer& definition) {
   const MutexLock guard(mutex_);
   return shared_table(definition).statistics;
+}
+
+Result<std::shared_ptr<const table::Table>> Engine::open_stored(std::string_view name) {
+  const catalog::TablePointer definition = catalog_->find(name);
+  if (definition == nullptr) return std::shared_ptr<const table::Table>();
+  if (collations_ == nullptr) {
+    return Status(ErrorCode::kUnsupported, "foreign keys need the server's collations");
+  }
+  Result<codec::TableLayout> layout = table::make_stored_layout(*definition, *collations_);
+  if (!layout.is_ok()) return layout.take_status();
+  const MutexLock guard(mutex_);
+  return std::shared_ptr<const table::Table>(
+      bind_table(definition, layout.value(), shared_table(definition)));
+}
+
+Result<std::shared_ptr<const table::TableReferences>> Engine::references_of(
+    const table::Table& table) {
+  return table::bind_references(table, *catalog_, *this);
+}
+
+std::string Engine::definition_lock(const catalog::TableDefinition& table) {
+  std::string key;
+  append_be32(key, table.id);
+  return key;
+}
+
+Result<std::unique_ptr<txn::Transaction>> Engine::exclude_references(std::string_view name) {
+  const catalog::TablePointer definition = catalog_->find(name);
+  if (definition == nullptr || catalog_->references_to(name).empty()) {
+    return std::unique_ptr<txn::Transaction>();
+  }
+  std::unique_ptr<txn::Transaction> holder = transactions_->make_transaction(nullptr);
+  BASALT_TRY(holder->lock(definition_lock(*definition), lock::LockMode::kExclusive, {}));
+  return holder;
 }
 
 // Snapshots that are open now do not have the table.
@@ -167,13 +213,14 @@ void Engine::note_new_table(const catalog::TablePointer& definition) {
 }
 
 Status Engine::create_table(catalog::TableDefinition definition, std::uint64_t auto_increment_start,
-                            const FamilyNames& families) {
+                            const FamilyNames& families,
+                            std::vector<catalog::ForeignKeyDefinition> foreign_keys) {
   catalog::TablePointer table;
   {
     const MutexLock guard(placement_mutex_);
     BASALT_TRY(place(definition, families));
     Result<catalog::TablePointer> created =
-        catalog_->create(std::move(definition), auto_increment_start);
+        catalog_->create(std::move(definition), auto_increment_start, std::move(foreign_keys));
     if (!created.is_ok()) return created.take_status();
     table = created.value();
   }
@@ -194,6 +241,8 @@ Status Engine::drop_table(std::string_view name, const void* user, Undecided und
   if (definition != nullptr && undecided == Undecided::kRefuse) {
     BASALT_TRY(check_decided(*definition, user));
   }
+  auto excluded = exclude_references(name);
+  if (!excluded.is_ok()) return excluded.take_status();
   BASALT_TRY(catalog_->drop(name));
   if (definition != nullptr) {
     const MutexLock guard(mutex_);
@@ -203,8 +252,11 @@ Status Engine::drop_table(std::string_view name, const void* user, Undecided und
   return Status::ok();
 }
 
-Status Engine::rename_table(std::string_view from, std::string_view to, Renamed renamed) {
-  BASALT_TRY(catalog_->rename(from, to));
+Status Engine::rename_table(std::string_view from, std::string_view to, Renamed renamed,
+                            catalog::Catalog::References references) {
+  auto excluded = exclude_references(from);
+  if (!excluded.is_ok()) return excluded.take_status();
+  BASALT_TRY(catalog_->rename(from, to, references));
   const catalog::TablePointer definition = catalog_->find(to);
   if (definition != nullptr && renamed == Renamed::kAppears) note_new_table(definition);
   return Status::ok();
@@ -215,6 +267,8 @@ Status Engine::truncate_table(std::string_view name, const void* user, Undecided
   if (definition != nullptr && undecided == Undecided::kRefuse) {
     BASALT_TRY(check_decided(*definition, user));
   }
+  auto excluded = exclude_references(name);
+  if (!excluded.is_ok()) return excluded.take_status();
   Result<catalog::TablePointer> emptied = catalog_->truncate(name);
   if (!emptied.is_ok()) return emptied.take_status();
   {

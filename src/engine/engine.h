@@ -18,6 +18,7 @@
 #include "stats/key_layouts.h"
 #include "stats/table_statistics.h"
 #include "table/interruption.h"
+#include "table/references.h"
 #include "table/table.h"
 #include "table/table_opening.h"
 #include "txn/transaction_manager.h"
@@ -33,16 +34,18 @@ struct SharedTable {
   // Whether the counters were set from the stored rows.
   bool counters_loaded = false;
   bool has_auto_increment = false;  // known when the counters are loaded
+  // Whether the bound of primary keys was set: before the first row is written.
+  bool greatest_key_loaded = false;
 };
 
-class Engine {
+class Engine final : public table::TableSource {
  public:
   // Opens the database, recovers prepared transactions and starts the background work.
   // `observer` and `collations` may be null and outlive the engine.
   static Result<std::unique_ptr<Engine>> start(const EngineOptions& options,
                                                lock::WaitObserver* observer,
                                                codec::CollationSource* collations = nullptr);
-  ~Engine();
+  ~Engine() override;
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
@@ -64,13 +67,25 @@ class Engine {
       const codec::TableLayout& layout, const table::AutoIncrementSource& auto_increment);
   std::shared_ptr<stats::TableStatistics> statistics(const catalog::TablePointer& definition);
 
+  // ---- foreign keys: table::TableSource
+
+  // The key whose lock stands for the table's definition. Who has bound foreign keys to it holds it
+  // shared until the transaction's end; renaming, emptying and dropping a referenced table wait for
+  // that. No index has the id of a table.
+  static std::string definition_lock(const catalog::TableDefinition& table);
+
+  Result<std::shared_ptr<const table::Table>> open_stored(std::string_view name) override;
+  Result<std::shared_ptr<const table::TableReferences>> references_of(
+      const table::Table& table) override;
+
   // The names of the column families for indexes, in the order of a definition's; an empty one, or
   // none, is the default family. Those that do not exist are made.
   using FamilyNames = std::vector<std::string>;
 
   // Catalog changes, with what else must follow them.
   Status create_table(catalog::TableDefinition definition, std::uint64_t auto_increment_start,
-                      const FamilyNames& families = {});
+                      const FamilyNames& families = {},
+                      std::vector<catalog::ForeignKeyDefinition> foreign_keys = {});
   // What to do about changes of the table that are neither committed nor rolled back.
   enum class Undecided : std::uint8_t {
     kRefuse,  // as check_decided()
@@ -84,7 +99,9 @@ class Engine {
     kWasThere,  // the table was there, under its old name
     kAppears,   // nobody could see it: to snapshots that are open now it is a new table
   };
-  Status rename_table(std::string_view from, std::string_view to, Renamed renamed);
+  Status rename_table(
+      std::string_view from, std::string_view to, Renamed renamed,
+      catalog::Catalog::References references = catalog::Catalog::References::kFollow);
   Status truncate_table(std::string_view name, const void* user = nullptr,
                         Undecided undecided = Undecided::kRefuse);
   // kLockTimeout, with what to do in its message, if a transaction has changed the table that has
@@ -151,6 +168,13 @@ class Engine {
  private:
   Engine() = default;
   SharedTable& shared_table(const catalog::TablePointer& definition) BASALT_REQUIRES(mutex_);
+  // Waits until no transaction has bound foreign keys to the table, and keeps others from it as
+  // long as what is returned lives; null for a table that nothing references. kLockTimeout.
+  Result<std::unique_ptr<txn::Transaction>> exclude_references(std::string_view name);
+  // The table with that layout, ready for rows to be written.
+  std::shared_ptr<table::Table> bind_table(const catalog::TablePointer& definition,
+                                           const codec::TableLayout& layout, SharedTable& shared)
+      BASALT_REQUIRES(mutex_);
   void note_new_table(const catalog::TablePointer& definition);
   Status place(catalog::TableDefinition& table, const FamilyNames& families)
       BASALT_REQUIRES(placement_mutex_);
@@ -165,6 +189,7 @@ class Engine {
   // Held from the choice of a family for an index until the dictionary has the index, so that
   // nobody removes the family meanwhile.
   Mutex placement_mutex_{MutexRank::kPlacement};
+  codec::CollationSource* collations_ = nullptr;
   Mutex mutex_{MutexRank::kEngine};
   std::map<catalog::TableId, SharedTable> shared_tables_ BASALT_GUARDED_BY(mutex_);
 };

@@ -9,7 +9,11 @@
 #include <mysql_version.h>
 
 #include <mysql/plugin.h>
+#include <mysql/service_thd_alloc.h>
 #include <mysql/service_thd_wait.h>
+// Before the headers that use it inline; the reason is below.
+#undef thd_calloc
+extern "C" void* thd_calloc(MYSQL_THD thd, size_t size);
 #include <sql_class.h>
 #include <create_options.h>
 #include <handler.h>
@@ -23,6 +27,7 @@
 #include <sql_parse.h>
 #include <sql_partition.h>
 #include <sql_plugin.h>
+#include <sql_show.h>
 #include <sql_table.h>
 #include <table.h>
 // clang-format on

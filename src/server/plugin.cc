@@ -132,8 +132,8 @@ int init(void* argument) noexcept {
   the_engine().worker().set_sync_wal(!commits_are_synced());
   log_binlog_position();
   handlerton* hton = g_plugin->hton;
-  hton->flags = HTON_SUPPORTS_EXTENDED_KEYS | HTON_TRUNCATE_REQUIRES_EXCLUSIVE_USE |
-                HTON_REQUIRES_CLOSE_AFTER_TRUNCATE;
+  hton->flags = HTON_SUPPORTS_EXTENDED_KEYS | HTON_SUPPORTS_FOREIGN_KEYS |
+                HTON_TRUNCATE_REQUIRES_EXCLUSIVE_USE | HTON_REQUIRES_CLOSE_AFTER_TRUNCATE;
   install_hooks(hton);
   ensure_transaction_coordinator();
   warn_of_undecided();

@@ -18,8 +18,9 @@ class RowWriter;
 
 // What led to a change of a row: the statement itself, or a foreign key of another changed row.
 struct CascadeStep {
-  // Foreign keys are followed over so many tables, as in InnoDB.
-  static constexpr std::uint32_t kDepthMax = 15;
+  // Foreign keys are followed so many times one after the other, as in InnoDB: over fifteen tables,
+  // the statement's own among them.
+  static constexpr std::uint32_t kDepthMax = 14;
 
   const CascadeStep* cause = nullptr;  // null: the statement
   catalog::ForeignKeyId key = 0;       // that was followed; 0: none

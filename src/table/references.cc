@@ -113,9 +113,6 @@ Result<std::shared_ptr<const TableReferences>> bind_references(const Table& tabl
     BASALT_TRY(bind_child(table, tables, reference));
     if (reference.child != nullptr) references->children.push_back(std::move(reference));
   }
-  std::ranges::stable_sort(references->children, {}, [](const ChildReference& reference) {
-    return std::string_view(reference.key->name);
-  });
   return std::shared_ptr<const TableReferences>(std::move(references));
 }
 

@@ -64,7 +64,7 @@ struct ChildReference {
 struct TableReferences {
   std::uint64_t generation = 0;  // of the catalog, when they were looked up
   std::vector<ParentReference> parents;
-  // In the order of the constraints' names, as InnoDB follows them.
+  // In the order of the catalog.
   std::vector<ChildReference> children;
 
   bool is_empty() const { return parents.empty() && children.empty(); }

@@ -5,7 +5,7 @@
 
 #include "base/mutex.h"
 #include "codec/collation.h"
-#include "codec/collation_source.h"
+#include "stats/key_layouts.h"
 #include "server/mariadb.h"
 
 namespace basalt::server {

@@ -240,23 +240,6 @@ int check_partition(THD* thd, const partition_element& part, const Texts& known)
   return 0;
 }
 
-// ---- foreign keys
-
-std::string columns_of(const List<Key_part_spec>& columns) {
-  std::string text;
-  for (const Key_part_spec& column : columns) {
-    text += (text.empty() ? "" : ", ") + quoted(text_of(column.field_name));
-  }
-  return "(" + text + ")";
-}
-
-std::string describe(const Foreign_key& key) {
-  const std::string name =
-      text_of(key.constraint_name.str != nullptr ? key.constraint_name : key.name);
-  return "FOREIGN KEY " + (name.empty() ? name : quoted(name) + " ") + columns_of(key.columns) +
-         " REFERENCES " + quoted(text_of(key.ref_table));
-}
-
 // One definition and the statement that it is for.
 class Definition {
  public:
@@ -271,8 +254,7 @@ class Definition {
         })) {}
 
   int check() const {
-    int error = check_foreign_keys();
-    if (error == 0) error = check_index_families(table_);
+    int error = check_index_families(table_);
     if (error == 0) error = check_table_options();
     if (error == 0) error = check_directories();
     if (error == 0) error = check_row_format();
@@ -290,21 +272,6 @@ class Definition {
   std::string name() const {
     const TABLE_SHARE& share = altered_ != nullptr ? *altered_->s : *table_.s;
     return "table " + quoted(text_of(share.db)) + "." + quoted(text_of(share.table_name));
-  }
-
-  // Whatever foreign_key_checks says, which is about rows: every dump switches it off. CREATE TABLE
-  // ... LIKE lists the old keys of its model and copies none, in any engine; tables of InnoDB that
-  // have keys, or are referenced by some, the server does not let go.
-  int check_foreign_keys() const {
-    if (info_.alter_info == nullptr) return 0;
-    for (const Key& key : info_.alter_info->key_list) {
-      if (key.type != Key::FOREIGN_KEY || key.old) continue;
-      return refuse(
-          ER_NOT_SUPPORTED_YET,
-          "ROCKSDB has no foreign keys yet: " + describe(static_cast<const Foreign_key&>(key)) +
-              " of " + name() + "; leave it out, or make the table in InnoDB");
-    }
-    return 0;
   }
 
   // What the statement itself names the server refuses, but not what comes with a table of another

@@ -9,6 +9,7 @@
 #include "server/session.h"
 #include "stats/table_statistics.h"
 #include "table/cursor.h"
+#include "table/reference_enforcer.h"
 #include "table/row_batch.h"
 #include "table/row_writer.h"
 #include "table/table.h"
@@ -26,6 +27,9 @@ class TableShare final : public Handler_share {
   std::shared_ptr<stats::TableStatistics> statistics;
   // The generation of the statistics that the server's definition of the table was given.
   std::atomic<std::uint64_t> shown_generation{0};
+  // Whether foreign keys reference the table, as of that generation of the catalog.
+  std::atomic<std::uint64_t> references_generation{UINT64_MAX};
+  std::atomic<bool> is_referenced{false};
 };
 
 // How the server's sequence of ranges is read (handler_multi_range.cc).
@@ -58,8 +62,8 @@ class PushedFilter final : public table::EntryFilter {
 // One open table of one connection: translates the server's calls to table::Cursor and
 // table::RowWriter, and holds no rule about storage.
 //
-// Files: handler_open, _read, _multi_range, _write, _copy, _locking, _info, _counts, _create,
-// _alter, _admin .cc
+// Files: handler_open, _references, _read, _multi_range, _write, _copy, _locking, _info, _counts,
+//        _create, _alter, _admin .cc
 class ha_rocksdb final : public handler {
  public:
   ha_rocksdb(handlerton* hton, TABLE_SHARE* share) noexcept;
@@ -100,6 +104,15 @@ class ha_rocksdb final : public handler {
   bool commit_inplace_alter_table(TABLE* altered, Alter_inplace_info* info,
                                   bool commit) noexcept override;
   ulonglong table_version() const noexcept override;
+
+  // ---- foreign keys (handler_references.cc)
+  int get_foreign_key_list(THD* thd, List<FOREIGN_KEY_INFO>* list) noexcept override;
+  int get_parent_foreign_key_list(THD* thd, List<FOREIGN_KEY_INFO>* list) noexcept override;
+  bool referenced_by_foreign_key() const noexcept override;
+  char* get_foreign_key_create_info() noexcept override;
+  void free_foreign_key_create_info(char* text) noexcept override;
+  bool can_switch_engines() noexcept override;
+  bool is_fk_defined_on_table_or_index(uint index) noexcept override;
 
   // ---- reads (handler_read.cc)
   int rnd_init(bool scan) noexcept override;
@@ -183,6 +196,10 @@ class ha_rocksdb final : public handler {
     return own_transaction_ ? *own_transaction_ : session_->transaction();
   }
   lock::WaitPolicy wait_policy() const;
+  // Has rows be written with a look at foreign keys, as the session wants it: 0 or an error.
+  int bind_references(THD* thd);
+  Status renew_references();
+  Status lock_parents();
   // What keeps the statement from using the table: 0 or an error.
   int refuse_statement(THD* thd);
   // Whether reads that lock also lock the gaps between rows.
@@ -269,6 +286,8 @@ class ha_rocksdb final : public handler {
   std::unique_ptr<txn::Transaction> own_transaction_;  // of a sequence
   std::unique_ptr<table::Cursor> cursor_;
   std::unique_ptr<table::RowWriter> writer_;
+  std::unique_ptr<table::ReferenceEnforcer> references_;  // null: there are no foreign keys
+  std::uint64_t references_generation_ = UINT64_MAX;      // of the catalog, when they were bound
   std::optional<lock::LockMode> row_lock_;
   bool skip_locked_ = false;
   bool tries_semi_consistent_ = false;

@@ -58,9 +58,6 @@ IndexAddition* addition_of(const Alter_inplace_info& info) {
 // reading, and partitioned ones, whose partitions would change one after the other.
 enum_alter_inplace_result ha_rocksdb::check_if_supported_inplace_alter(
     TABLE* altered, Alter_inplace_info* info) noexcept {
-  if ((info->handler_flags & ALTER_ADD_FOREIGN_KEY) != 0) {
-    info->unsupported_reason = "ROCKSDB has no foreign keys yet";
-  }
   const bool adds_indexes = (info->handler_flags & ALTER_ADD_NON_UNIQUE_NON_PRIM_INDEX) != 0 &&
                             (info->handler_flags & ~kInPlace) == 0;
   if (!adds_indexes || table->part_info != nullptr || altered->part_info != nullptr ||

@@ -1,6 +1,7 @@
 #include "base/log.h"
 #include "server/convert/error_mapping.h"
 #include "server/handler/definition_check.h"
+#include "server/handler/foreign_key_definition.h"
 #include "server/handler/ha_rocksdb.h"
 #include "server/handler/index_families.h"
 #include "server/handler/undecided_changes.h"
@@ -13,9 +14,14 @@ int ha_rocksdb::create(const char* name, TABLE* form, HA_CREATE_INFO* create_inf
   const int refused = check_definition(ha_thd(), *form, *create_info);
   if (refused != 0) return refused;
   ServerTable translation = translate_table(*form, table_name_of(name), g_plugin->collations);
-  Status status = the_engine().create_table(std::move(translation.definition),
-                                            create_info->auto_increment_value,
-                                            index_families(*form, table_name_of(name)));
+  std::vector<catalog::ForeignKeyDefinition> foreign_keys;
+  const bool is_temporary = create_info->tmp_table();
+  const int error =
+      make_foreign_keys(ha_thd(), *create_info, translation, is_temporary, foreign_keys);
+  if (error != 0) return error;
+  Status status = the_engine().create_table(
+      std::move(translation.definition), create_info->auto_increment_value,
+      index_families(*form, table_name_of(name)), std::move(foreign_keys));
   if (!status.is(ErrorCode::kUnsupported)) return report(std::move(status));
   // The server would tell the number alone.
   my_printf_error(ER_WRONG_ARGUMENTS, "ROCKSDB: %s", MYF(0), status.message().c_str());
@@ -23,15 +29,23 @@ int ha_rocksdb::create(const char* name, TABLE* form, HA_CREATE_INFO* create_inf
 }
 
 int ha_rocksdb::delete_table(const char* name) noexcept {
+  if (const int error = check_not_referenced(ha_thd(), table_name_of(name)); error != 0) {
+    return error;
+  }
   return report(drop_by_name(ha_thd(), table_name_of(name)));
 }
 
 int ha_rocksdb::rename_table(const char* from, const char* to) noexcept {
   const std::string_view old_name = table_name_of(from);
+  const std::string_view new_name = table_name_of(to);
   // A table that a statement has made and filled appears only now.
   const auto renamed = is_servers_own_name(old_name) ? engine::Engine::Renamed::kAppears
                                                      : engine::Engine::Renamed::kWasThere;
-  return report(the_engine().rename_table(old_name, table_name_of(to), renamed));
+  // One that is copied gives its name, and what references it, to the copy.
+  using References = catalog::Catalog::References;
+  const bool is_replaced = is_servers_own_name(old_name) || is_servers_own_name(new_name);
+  return report(the_engine().rename_table(old_name, new_name, renamed,
+                                          is_replaced ? References::kStay : References::kFollow));
 }
 
 int ha_rocksdb::truncate() noexcept {

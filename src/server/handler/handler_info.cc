@@ -211,8 +211,12 @@ void ha_rocksdb::print_error(int error, myf flags) noexcept {
 }
 
 bool ha_rocksdb::get_error_message(int error, String* text) noexcept {
-  // The server has texts for its own errors.
-  if (error <= HA_ERR_LAST) return false;
+  // The server has texts for its own errors, but does not know the constraint.
+  const bool shows_constraint =
+      (error == HA_ERR_NO_REFERENCED_ROW && error_status_ == ErrorCode::kNoReferencedRow) ||
+      (error == HA_ERR_ROW_IS_REFERENCED && error_status_ == ErrorCode::kRowIsReferenced) ||
+      (error == HA_ERR_FK_DEPTH_EXCEEDED && error_status_ == ErrorCode::kCascadeTooDeep);
+  if (error <= HA_ERR_LAST && !shows_constraint) return false;
   text->append(error_text_.data(), error_text_.size());
   return false;
 }

@@ -122,6 +122,7 @@ int ha_rocksdb::external_lock(THD* thd, int type) noexcept {
   if (writes_rows_) row_lock_ = lock::LockMode::kExclusive;
   if (is_sequence()) row_lock_.reset();
   reads_whole_rows_ = writes_rows_ && (needs_whole_rows(thd, *table) || is_sequence());
+  if (const int error = bind_references(thd); error != 0) return error;
   return refuse_statement(thd);
 }
 
@@ -131,6 +132,7 @@ int ha_rocksdb::start_stmt(THD* thd, thr_lock_type type) noexcept {
   writes_rows_ = row_lock_ == lock::LockMode::kExclusive;
   if (is_sequence()) row_lock_.reset();
   reads_whole_rows_ = writes_rows_ && (needs_whole_rows(thd, *table) || is_sequence());
+  if (const int error = bind_references(thd); error != 0) return error;
   return refuse_statement(thd);
 }
 

@@ -1,6 +1,7 @@
 #include "base/bytes.h"
 #include "base/log.h"
 #include "server/convert/error_mapping.h"
+#include "server/convert/foreign_key_text.h"
 #include "server/handler/ha_rocksdb.h"
 #include "server/plugin.h"
 #include "server/sysvars.h"
@@ -38,6 +39,8 @@ void ha_rocksdb::bind() {
   if (is_sequence()) own_transaction_ = the_engine().transactions().make_transaction(nullptr);
   cursor_.reset();
   writer_.reset();
+  references_.reset();
+  references_generation_ = UINT64_MAX;
   table_ = share_->table;
   cursor_ = std::make_unique<table::Cursor>(*table_);
   writer_ = std::make_unique<table::RowWriter>(*table_);
@@ -82,6 +85,8 @@ int ha_rocksdb::close() noexcept {
   tell_counts();
   cursor_.reset();
   writer_.reset();
+  references_.reset();
+  references_generation_ = UINT64_MAX;
   own_transaction_.reset();
   table_.reset();
   share_ = nullptr;
@@ -135,6 +140,12 @@ void ha_rocksdb::report_corruption(const Status& status) {
 int ha_rocksdb::report(Status status) {
   if (status.is_ok()) return 0;
   error_text_ = status.message();
+  const bool is_of_foreign_key = status.is(ErrorCode::kNoReferencedRow) ||
+                                 status.is(ErrorCode::kRowIsReferenced) ||
+                                 status.is(ErrorCode::kCascadeTooDeep);
+  if (is_of_foreign_key && references_ != nullptr && references_->failed_key() != nullptr) {
+    error_text_ = constraint_with_table(ha_thd(), *references_->failed_key());
+  }
   error_status_ = status.code();
   if (status.is(ErrorCode::kDeadlock) || status.is(ErrorCode::kSnapshotConflict)) {
     Session* const session = Session::find(ha_thd());

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "server/convert/error_mapping.h"
 #include "server/convert/table_layout.h"
+#include "server/handler/foreign_key_definition.h"
 #include "server/handler/ha_rocksdb.h"
 #include "server/handler/table_version.h"
 #include "server/handler/undecided_changes.h"
@@ -19,6 +20,9 @@ handler* create_handler(handlerton* hton, TABLE_SHARE* share, MEM_ROOT* memory) 
 
 // Called for tables of any engine whose definition file is missing: absence is not an error.
 int drop_table(handlerton*, const char* path) noexcept {
+  if (const int error = check_not_referenced(current_thd, table_name_of(path)); error != 0) {
+    return error;
+  }
   const Status status = drop_by_name(current_thd, table_name_of(path));
   if (status.is(ErrorCode::kTableNotFound)) return ENOENT;
   if (status.is(ErrorCode::kLockTimeout)) return to_handler_error(status, nullptr);

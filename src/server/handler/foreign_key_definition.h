@@ -1,0 +1,26 @@
+#pragma once
+#include <vector>
+
+#include "catalog/foreign_keys.h"
+#include "server/convert/table_layout.h"
+#include "server/mariadb.h"
+
+namespace basalt::server {
+
+// The foreign keys of a table that CREATE TABLE makes, or an ALTER TABLE that copies: those that
+// the statement adds, and those that the altered table has and keeps. `translation` is the new
+// table. Checks what InnoDB checks, with its errors. Returns 0, or an error of which the client
+// gets to know by it, and by warnings that say why.
+int make_foreign_keys(THD* thd, const HA_CREATE_INFO& info, const ServerTable& translation,
+                      bool is_temporary, std::vector<catalog::ForeignKeyDefinition>& keys);
+
+// Whether rows are written without a look at foreign keys.
+inline bool ignores_foreign_keys(THD* thd) {
+  return thd_test_options(thd, OPTION_NO_FOREIGN_KEY_CHECKS);
+}
+
+// HA_ERR_ROW_IS_REFERENCED if another table's foreign key keeps the statement from dropping the
+// table of that dictionary name, else 0.
+int check_not_referenced(THD* thd, std::string_view name);
+
+}  // namespace basalt::server
