@@ -86,13 +86,20 @@ void Worker::run_tasks() {
   for (; task != tasks_.end(); ++task) {
     const Status status = task->task();
     if (status.is_ok()) continue;
-    if (!task->has_failed) {
-      log_message(LogLevel::kError, task->name + ": " + status.message() + "; will be tried again");
-    }
-    task->has_failed = true;
+    log_failure(*task, status);
     break;
   }
   tasks_.erase(tasks_.begin(), task);
+}
+
+void Worker::log_failure(NamedTask& task, const Status& status) {
+  const bool is_waiting = status.is(ErrorCode::kLockTimeout);
+  if (is_waiting && ++task.rounds_waited < kPatientRounds) return;
+  if (!task.has_failed) {
+    log_message(is_waiting ? LogLevel::kWarning : LogLevel::kError,
+                task.name + ": " + status.message() + "; will be tried again");
+  }
+  task.has_failed = true;
 }
 
 void Worker::sync_wal() {

@@ -37,10 +37,15 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
+  // On a device that is slow, or has no time, commits take seconds.
+  static constexpr int kPatientRounds = 30;
+
   // Does a round soon: an index was dropped.
   void wake();
   // Does `task` in a round that begins soon, and again in each round until it succeeds. Tasks end
-  // in the order they were given. `name` is for the log, to which the first failure goes.
+  // in the order they were given. `name` is for the log, to which the first failure goes. With
+  // kLockTimeout a task says that it waits for others: that is logged if it still does after
+  // kPatientRounds.
   void run_soon(std::string name, Task task);
   void set_sync_wal(bool on) { sync_wal_ = on; }
   // Until started, dropped indexes stay: crash recovery of the server may still ask for them.
@@ -51,10 +56,12 @@ class Worker {
     std::string name;
     Task task;
     bool has_failed = false;
+    int rounds_waited = 0;
   };
 
   void run();
   void run_tasks();
+  static void log_failure(NamedTask& task, const Status& status);
   void sync_wal();
   void reclaim_dropped();
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/log.h"
 #include "base/test_support.h"
 #include "kv/test_directory.h"
 
@@ -184,6 +185,37 @@ TEST_F(WorkerTest, TasksAreDoneInOrderAndAFailedOneIsTriedAgainBeforeThoseBehind
   }
   EXPECT_EQ(attempts, 3);
   EXPECT_EQ(done, 1);
+}
+
+TEST_F(WorkerTest, ATaskThatWaitsForOthersIsNoErrorAndIsLoggedAfterManyRoundsOnce) {
+  static std::atomic<int> warnings;
+  static std::atomic<int> errors;
+  warnings = errors = 0;
+  set_log_sink([](LogLevel level, std::string_view) {
+    warnings += level == LogLevel::kWarning;
+    errors += level == LogLevel::kError;
+  });
+  std::atomic<int> attempts{0};
+  std::atomic<int> warnings_of_the_patient{0};
+  {
+    Worker worker(*database_, *catalog_);
+    worker.run_soon("a task that waits", [&]() -> Status {
+      const int attempt = ++attempts;
+      if (attempt == Worker::kPatientRounds) warnings_of_the_patient = warnings.load();
+      if (attempt <= Worker::kPatientRounds + 2) return Status(ErrorCode::kLockTimeout, "not yet");
+      return Status::ok();
+    });
+    const auto deadline = std::chrono::steady_clock::now() + 120s;
+    while (attempts < Worker::kPatientRounds + 3 && std::chrono::steady_clock::now() < deadline) {
+      worker.wake();
+      std::this_thread::sleep_for(1ms);
+    }
+  }
+  set_log_sink(nullptr);
+  EXPECT_EQ(attempts, Worker::kPatientRounds + 3);
+  EXPECT_EQ(warnings_of_the_patient, 0);
+  EXPECT_EQ(warnings, 1);
+  EXPECT_EQ(errors, 0);
 }
 
 TEST_F(WorkerTest, AStopDoesTheTasksThatAreLeft) {
