@@ -84,9 +84,20 @@ bool may_hold_tables(const kv::Database& database, std::uint64_t family) {
   return database.hold_family(static_cast<kv::FamilyId>(family)) != nullptr;
 }
 
+// Without the indexes that `altered` has, too.
+TableDefinition without_indexes_of(const TableDefinition& table, const TableDefinition& altered) {
+  TableDefinition rest = table;
+  std::erase_if(rest.indexes, [&](const IndexDefinition& index) {
+    return std::ranges::find(altered.indexes, index.id, &IndexDefinition::id) !=
+           altered.indexes.end();
+  });
+  return rest;
+}
+
 Status changed_otherwise(std::string_view name) {
-  return Status(ErrorCode::kDefinitionMismatch,
-                "table '" + std::string(name) + "' has other changes than new indexes");
+  return Status(
+      ErrorCode::kDefinitionMismatch,
+      "table '" + std::string(name) + "' has changes for which its rows must be written anew");
 }
 
 }  // namespace
@@ -309,10 +320,7 @@ Status Catalog::rename(std::string_view from, std::string_view to, References re
   BASALT_TRY(database_.write(batch, kv::Durability::kSynced));
   BASALT_FAILPOINT("catalog.rename.after_write");
   begin_generation();
-  for (ForeignKeyDefinition& key : keys) {
-    foreign_keys_.remove(key.id);
-    foreign_keys_.add(std::move(key));
-  }
+  replace_foreign_keys(std::move(keys));
   tables_.erase(found);
   auto pointer = std::make_shared<const TableDefinition>(std::move(renamed));
   remember_indexes(pointer);
@@ -394,54 +402,60 @@ ForeignKeyPointer Catalog::find_foreign_key(std::string_view name, std::string_v
   return foreign_keys_.find_named(name, except);
 }
 
-Status Catalog::change_foreign_keys(std::string_view name, const std::vector<ForeignKeyId>& dropped,
-                                    std::vector<ForeignKeyDefinition> added) {
-  const MutexLock guard(mutex_);
-  if (!tables_.contains(name)) return not_found(name);
-  kv::WriteBatch batch;
-  for (const ForeignKeyId id : dropped) {
-    batch.remove(kv::kSystemFamily, make_key(RecordType::kForeignKey, id));
+std::vector<ForeignKeyDefinition> Catalog::with_renamed_columns(
+    const TableDefinition& table, const TableDefinition& altered,
+    const ForeignKeyChanges& changes) const {
+  std::map<ForeignKeyId, ForeignKeyDefinition> renamed;
+  const auto rename = [&](const ForeignKeyPointer& key, std::string ForeignKeyColumn::*side) {
+    if (std::ranges::find(changes.dropped, key->id) != changes.dropped.end()) return;
+    const auto known = renamed.find(key->id);
+    ForeignKeyDefinition result = known == renamed.end() ? *key : known->second;
+    for (ForeignKeyColumn& column : result.columns) {
+      column.*side = renamed_column(table, altered, column.*side);
+    }
+    if (!(result == *key)) renamed.insert_or_assign(key->id, std::move(result));
+  };
+  for (const ForeignKeyPointer& key : foreign_keys_.of_child(table.name)) {
+    rename(key, &ForeignKeyColumn::child);
   }
-  const std::uint32_t next = put_foreign_keys(added, next_id_, batch);
-  BASALT_TRY(database_.write(batch, kv::Durability::kSynced));
-  next_id_ = next;
-  begin_generation();
-  for (const ForeignKeyId id : dropped) foreign_keys_.remove(id);
-  for (ForeignKeyDefinition& key : added) foreign_keys_.add(std::move(key));
-  return Status::ok();
+  for (const ForeignKeyPointer& key : foreign_keys_.of_parent(table.name)) {
+    rename(key, &ForeignKeyColumn::parent);
+  }
+  std::vector<ForeignKeyDefinition> keys;
+  for (auto& [id, key] : renamed) keys.push_back(std::move(key));
+  return keys;
 }
 
-Result<TablePointer> Catalog::reserve_indexes(TableDefinition altered) {
+void Catalog::replace_foreign_keys(std::vector<ForeignKeyDefinition> keys) {
+  for (ForeignKeyDefinition& key : keys) {
+    foreign_keys_.remove(key.id);
+    foreign_keys_.add(std::move(key));
+  }
+}
+
+Result<TablePointer> Catalog::reserve_indexes(TableDefinition altered,
+                                              const RenamedIndexes& renamed) {
   const MutexLock guard(mutex_);
   const auto found = tables_.find(altered.name);
   if (found == tables_.end()) return not_found(altered.name);
-  const TableDefinition& table = *found->second;
-  if (!only_adds_indexes(table, altered)) return changed_otherwise(altered.name);
-  altered.id = table.id;
-  altered.schema_version = table.schema_version + 1;
-  BASALT_DEBUG_ASSERT(altered.indexes.size() >= table.indexes.size());
-  altered.indexes.front().id = table.indexes.front().id;
-  altered.indexes.front().family = table.indexes.front().family;
+  if (!alter_in_place(*found->second, renamed, altered)) return changed_otherwise(altered.name);
   std::uint32_t next = next_id_;
   std::vector<DroppedIndex> reserved;
   kv::WriteBatch batch;
-  for (std::size_t i = 1; i < altered.indexes.size(); ++i) {
-    IndexDefinition& index = altered.indexes[i];
-    if (const IndexDefinition* const known = table.find_secondary(index.name)) {
-      index = *known;
-      continue;
-    }
+  for (IndexDefinition& index : altered.indexes) {
+    if (index.id != 0) continue;
     index.id = next++;
     reserved.push_back({index.id, index.family});
     batch.put(kv::kSystemFamily, make_key(RecordType::kDroppedIndex, index.id),
               make_number(index.family));
   }
+  auto pointer = std::make_shared<const TableDefinition>(std::move(altered));
+  if (reserved.empty()) return TablePointer(pointer);
   batch.put(kv::kSystemFamily, make_key(RecordType::kNextId), make_number(next));
   BASALT_FAILPOINT("catalog.reserve_indexes.before_write");
   BASALT_TRY(database_.write(batch, kv::Durability::kSynced));
   BASALT_FAILPOINT("catalog.reserve_indexes.after_write");
   next_id_ = next;
-  auto pointer = std::make_shared<const TableDefinition>(std::move(altered));
   const MutexLock by_index_guard(by_index_mutex_);
   for (const DroppedIndex& index : reserved) {
     const bool is_new = building_.emplace(index.id, index).second;
@@ -451,12 +465,12 @@ Result<TablePointer> Catalog::reserve_indexes(TableDefinition altered) {
   return TablePointer(pointer);
 }
 
-Status Catalog::publish_indexes(const TablePointer& altered) {
+Status Catalog::publish_altered(const TablePointer& altered, ForeignKeyChanges foreign_keys) {
   const MutexLock guard(mutex_);
   const auto found = tables_.find(altered->name);
   if (found == tables_.end()) return not_found(altered->name);
-  const TableDefinition& table = *found->second;
-  if (table.id != altered->id || table.schema_version + 1 != altered->schema_version) {
+  const TablePointer before = found->second;
+  if (before->id != altered->id || before->schema_version + 1 != altered->schema_version) {
     return changed_otherwise(altered->name);
   }
   kv::WriteBatch batch;
@@ -465,12 +479,28 @@ Status Catalog::publish_indexes(const TablePointer& altered) {
     if (!building_.contains(index.id)) continue;
     batch.remove(kv::kSystemFamily, make_key(RecordType::kDroppedIndex, index.id));
   }
-  BASALT_FAILPOINT("catalog.publish_indexes.before_write");
+  const TableDefinition left = without_indexes_of(*before, *altered);
+  queue_indexes(left, batch);
+  for (const ForeignKeyId id : foreign_keys.dropped) {
+    batch.remove(kv::kSystemFamily, make_key(RecordType::kForeignKey, id));
+  }
+  std::vector<ForeignKeyDefinition> renamed = with_renamed_columns(*before, *altered, foreign_keys);
+  for (const ForeignKeyDefinition& key : renamed) put_foreign_key(key, batch);
+  const std::uint32_t next = put_foreign_keys(foreign_keys.added, next_id_, batch);
+  BASALT_FAILPOINT("catalog.publish_altered.before_write");
   BASALT_TRY(database_.write(batch, kv::Durability::kSynced));
-  BASALT_FAILPOINT("catalog.publish_indexes.after_write");
+  BASALT_FAILPOINT("catalog.publish_altered.after_write");
+  next_id_ = next;
   begin_generation();
+  for (const ForeignKeyId id : foreign_keys.dropped) foreign_keys_.remove(id);
+  replace_foreign_keys(std::move(renamed));
+  for (ForeignKeyDefinition& key : foreign_keys.added) foreign_keys_.add(std::move(key));
   for (const IndexDefinition& index : altered->indexes) building_.erase(index.id);
+  for (const IndexDefinition& index : left.indexes) {
+    dropped_.emplace(index.id, DroppedIndex{index.id, index.family});
+  }
   found->second = altered;
+  forget_indexes(left);
   remember_indexes(altered);
   return Status::ok();
 }

@@ -105,23 +105,21 @@ class Catalog {
   // The foreign key called `name` ("database/constraint"), in any case of its letters; null if
   // there is none. Those of the table `except` do not count.
   ForeignKeyPointer find_foreign_key(std::string_view name, std::string_view except) const;
-  // Takes from the table `name` the foreign keys `dropped`, and gives it `added`. kTableNotFound.
-  Status change_foreign_keys(std::string_view name, const std::vector<ForeignKeyId>& dropped,
-                             std::vector<ForeignKeyDefinition> added);
   // Grows with every change of a definition or a foreign key, and before the change is seen: what
   // was looked up at the same number is as it was.
   std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
 
-  // ---- indexes that are built while the table is there without them
+  // ---- definitions that change while the table keeps its rows
 
-  // Gives ids to the indexes that `altered` has more than the table of its name, and returns what
-  // the table becomes with them. The caller must publish or abandon them. Until then nothing
-  // reclaims what is built, and find_by_index() knows the new ids; after a crash they are dropped
-  // indexes. Nobody else may change the table meanwhile. kTableNotFound; kDefinitionMismatch if
-  // there are other differences.
-  Result<TablePointer> reserve_indexes(TableDefinition altered);
-  // Makes the table what reserve_indexes() has returned. kTableNotFound, kDefinitionMismatch.
-  Status publish_indexes(const TablePointer& altered);
+  // What the table called so in `altered` becomes by alter_in_place(), with ids for its new
+  // indexes. The caller must publish or abandon it. Until then nothing reclaims what is built, and
+  // find_by_index() knows the new ids; after a crash they are dropped indexes. Nobody else may
+  // change the table meanwhile. kTableNotFound; kDefinitionMismatch if it cannot become that.
+  Result<TablePointer> reserve_indexes(TableDefinition altered, const RenamedIndexes& renamed = {});
+  // Makes the table what reserve_indexes() has returned, at once with the changes of its foreign
+  // keys; those that stay, here and in other tables, follow the names of its columns. Indexes that
+  // it had before are dropped. kTableNotFound, kDefinitionMismatch.
+  Status publish_altered(const TablePointer& altered, ForeignKeyChanges foreign_keys = {});
   // The new indexes are dropped ones from now on, unless they were published.
   void abandon_indexes(const TablePointer& altered);
 
@@ -155,6 +153,13 @@ class Catalog {
   std::vector<ForeignKeyDefinition> renamed_foreign_keys(std::string_view from, std::string_view to,
                                                          References references) const
       BASALT_REQUIRES(mutex_);
+  // The foreign keys, but for dropped ones, that become others when columns of `table` get the
+  // names of `altered`.
+  std::vector<ForeignKeyDefinition> with_renamed_columns(const TableDefinition& table,
+                                                         const TableDefinition& altered,
+                                                         const ForeignKeyChanges& changes) const
+      BASALT_REQUIRES(mutex_);
+  void replace_foreign_keys(std::vector<ForeignKeyDefinition> keys) BASALT_REQUIRES(mutex_);
   Status load_tables() BASALT_REQUIRES(mutex_);
   Status load_dropped() BASALT_REQUIRES(mutex_);
   Status load_foreign_keys() BASALT_REQUIRES(mutex_);

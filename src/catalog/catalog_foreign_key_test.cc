@@ -126,17 +126,34 @@ TEST_F(CatalogForeignKeyTest, ATableThatTakesOverANameTakesOverWhatReferencesIt)
   EXPECT_EQ(keys("shop/people"), Names());
 }
 
-TEST_F(CatalogForeignKeyTest, ForeignKeysOfATableChangeTogether) {
+TEST_F(CatalogForeignKeyTest, ForeignKeysOfATableChangeTogetherWithItsDefinition) {
   const ForeignKeyId first = catalog_->find_foreign_key("shop/orders_ibfk_1", "")->id;
-  must(catalog_->change_foreign_keys("shop/orders", {first},
-                                     {make_key("shop/more", "shop/orders", "shop/missing")}));
+  const TablePointer altered = must(catalog_->reserve_indexes(make_table("shop/orders")));
+  must(catalog_->publish_altered(
+      altered, {{first}, {make_key("shop/more", "shop/orders", "shop/missing")}}));
   for (int round = 0; round < 2; ++round) {
     EXPECT_EQ(keys("shop/orders"), (Names{"shop/after: shop/orders > shop/orders",
                                           "shop/more: shop/orders > shop/missing"}));
     crash();
   }
-  EXPECT_TRUE(
-      fails_with(ErrorCode::kTableNotFound, catalog_->change_foreign_keys("shop/missing", {}, {})));
+}
+
+TEST_F(CatalogForeignKeyTest, ForeignKeysOnBothSidesFollowTheNamesOfColumns) {
+  const auto columns_of = [&](std::string_view name) {
+    return catalog_->find_foreign_key(name, "")->columns.front();
+  };
+  const auto rename_column = [&](const std::string& table) {
+    TableDefinition renamed = make_table(table);
+    renamed.columns[0].name = "number";
+    must(catalog_->publish_altered(must(catalog_->reserve_indexes(renamed))));
+    crash();
+  };
+  rename_column("shop/people");
+  EXPECT_TRUE(columns_of("shop/orders_ibfk_1") == (ForeignKeyColumn{"id", "number"}));
+  EXPECT_TRUE(columns_of("shop/after") == (ForeignKeyColumn{"id", "id"}));
+  rename_column("shop/orders");
+  EXPECT_TRUE(columns_of("shop/orders_ibfk_1") == (ForeignKeyColumn{"number", "number"}));
+  EXPECT_TRUE(columns_of("shop/after") == (ForeignKeyColumn{"number", "number"}));
 }
 
 TEST_F(CatalogForeignKeyTest, ANameIsFoundInAnyCaseOfItsLetters) {
@@ -157,8 +174,8 @@ TEST_F(CatalogForeignKeyTest, EveryChangeOfADefinitionBeginsAGeneration) {
   expect_growth("rename");
   must(catalog_->truncate("shop/b"));
   expect_growth("truncate");
-  must(catalog_->change_foreign_keys("shop/b", {}, {}));
-  expect_growth("change of foreign keys");
+  must(catalog_->publish_altered(must(catalog_->reserve_indexes(make_table("shop/b")))));
+  expect_growth("change of a definition");
   must(catalog_->drop("shop/b"));
   expect_growth("drop");
 }

@@ -244,7 +244,7 @@ TEST_F(CatalogTest, AReservedIndexIsADroppedOneAfterACrash) {
 TEST_F(CatalogTest, APublishedIndexIsTheTablesAlsoAfterACrash) {
   must(catalog_->create(make_table("a/t")));
   const TablePointer altered = must(catalog_->reserve_indexes(with_new_index()));
-  ASSERT_TRUE(succeeds(catalog_->publish_indexes(altered)));
+  ASSERT_TRUE(succeeds(catalog_->publish_altered(altered)));
   EXPECT_EQ(catalog_->find("a/t"), altered);
   for (const IndexDefinition& index : altered->indexes) {
     EXPECT_EQ(catalog_->find_by_index(index.id), altered);
@@ -279,13 +279,38 @@ TEST_F(CatalogTest, OnlyNewIndexesAreReservedAndOnlyForTheTableAsItIs) {
   TableDefinition other = with_new_index();
   other.columns[0].nullable = true;
   EXPECT_TRUE(fails_with(ErrorCode::kDefinitionMismatch, catalog_->reserve_indexes(other)));
-  EXPECT_TRUE(
-      fails_with(ErrorCode::kDefinitionMismatch, catalog_->reserve_indexes(make_table("a/t"))));
   const TablePointer altered = must(catalog_->reserve_indexes(with_new_index()));
   must(catalog_->drop("a/t"));
-  EXPECT_TRUE(fails_with(ErrorCode::kTableNotFound, catalog_->publish_indexes(altered)));
+  EXPECT_TRUE(fails_with(ErrorCode::kTableNotFound, catalog_->publish_altered(altered)));
   must(catalog_->create(make_table("a/t")));
-  EXPECT_TRUE(fails_with(ErrorCode::kDefinitionMismatch, catalog_->publish_indexes(altered)));
+  EXPECT_TRUE(fails_with(ErrorCode::kDefinitionMismatch, catalog_->publish_altered(altered)));
+}
+
+TEST_F(CatalogTest, AnIndexThatGoesWhileTheTableStaysWaitsInTheQueue) {
+  const TablePointer table = must(catalog_->create(make_table("a/t", 3)));
+  const TablePointer altered = must(catalog_->reserve_indexes(make_table("a/t", 2)));
+  EXPECT_TRUE(dropped().empty()) << "not yet";
+  must(catalog_->publish_altered(altered));
+  const IndexId gone = table->indexes[2].id;
+  EXPECT_EQ(dropped(), (std::set<IndexId>{gone}));
+  EXPECT_EQ(catalog_->find_by_index(gone), nullptr);
+  EXPECT_EQ(catalog_->find_by_index(table->indexes[1].id), altered);
+  crash();
+  EXPECT_EQ(dropped(), (std::set<IndexId>{gone}));
+  EXPECT_TRUE(*catalog_->find("a/t") == *altered);
+}
+
+TEST_F(CatalogTest, WithoutNewIndexesNothingIsStoredBeforeThePublication) {
+  const TablePointer table = must(catalog_->create(make_table("a/t")));
+  TableDefinition renamed = make_table("a/t");
+  renamed.columns[0].name = "other";
+  const TablePointer altered = must(catalog_->reserve_indexes(renamed));
+  EXPECT_EQ(catalog_->newest_id(), table->indexes.back().id);
+  catalog_->abandon_indexes(altered);
+  EXPECT_EQ(catalog_->find("a/t"), table);
+  must(catalog_->publish_altered(must(catalog_->reserve_indexes(renamed))));
+  crash();
+  EXPECT_EQ(catalog_->find("a/t")->columns[0].name, "other");
 }
 
 TEST_F(CatalogTest, CounterMarksComeBackAndBelongToOneTableAndKind) {

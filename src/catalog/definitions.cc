@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "base/assert.h"
 #include "base/bytes.h"
+#include "base/names.h"
 
 namespace basalt::catalog {
 namespace {
@@ -87,14 +89,16 @@ std::string difference_of(const ColumnDefinition& expected, const ColumnDefiniti
   return "column '" + expected.name + "' has another type, length, collation or nullability";
 }
 
+bool has_columns_of(const IndexDefinition& expected, const IndexDefinition& actual) {
+  return expected.unique == actual.unique && expected.value_lock_parts == actual.value_lock_parts &&
+         expected.parts == actual.parts;
+}
+
 std::string difference_of(const IndexDefinition& expected, const IndexDefinition& actual) {
   if (expected.name != actual.name) {
     return "index '" + expected.name + "' is now called '" + actual.name + "'";
   }
-  if (expected.unique == actual.unique && expected.value_lock_parts == actual.value_lock_parts &&
-      expected.parts == actual.parts) {
-    return {};
-  }
+  if (has_columns_of(expected, actual)) return {};
   return "index '" + expected.name + "' has other columns";
 }
 
@@ -104,6 +108,25 @@ bool is_made_of_rows(const IndexDefinition& index, const TableDefinition& table)
         return part.column < table.columns.size() && table.columns[part.column].stored;
       });
   return has_stored_columns && !index.unique && index.value_lock_parts == 0 && !index.parts.empty();
+}
+
+bool are_alike_but_for_names(const std::vector<ColumnDefinition>& expected,
+                             const std::vector<ColumnDefinition>& actual) {
+  return std::ranges::equal(expected, actual,
+                            [](const ColumnDefinition& before, const ColumnDefinition& after) {
+                              ColumnDefinition renamed = before;
+                              renamed.name = after.name;
+                              return renamed == after;
+                            });
+}
+
+// The index of `table` that is called `name` afterwards; null if there is none.
+const IndexDefinition* find_before(const TableDefinition& table, const RenamedIndexes& renamed,
+                                   const std::string& name) {
+  const auto old_name = std::ranges::find(renamed, name, &RenamedIndex::to);
+  if (old_name != renamed.end()) return table.find_secondary(old_name->from);
+  const bool has_left = std::ranges::find(renamed, name, &RenamedIndex::from) != renamed.end();
+  return has_left ? nullptr : table.find_secondary(name);
 }
 
 }  // namespace
@@ -190,22 +213,37 @@ std::string find_difference(const TableDefinition& expected, const TableDefiniti
   return {};
 }
 
-bool only_adds_indexes(const TableDefinition& table, const TableDefinition& altered) {
-  if (table.columns != altered.columns ||
+bool alter_in_place(const TableDefinition& table, const RenamedIndexes& renamed,
+                    TableDefinition& altered) {
+  if (!are_alike_but_for_names(table.columns, altered.columns) ||
       !difference_of(table.indexes.front(), altered.indexes.front()).empty()) {
     return false;
   }
-  std::size_t kept = 1;
+  std::vector<const IndexDefinition*> known = {&table.indexes.front()};
   for (std::size_t i = 1; i < altered.indexes.size(); ++i) {
     const IndexDefinition& index = altered.indexes[i];
-    const IndexDefinition* const known = table.find_secondary(index.name);
-    if (known == nullptr ? !is_made_of_rows(index, altered)
-                         : !difference_of(*known, index).empty()) {
-      return false;
-    }
-    if (known != nullptr) ++kept;
+    const IndexDefinition* before = find_before(table, renamed, index.name);
+    if (before != nullptr && !has_columns_of(*before, index)) before = nullptr;
+    if (before == nullptr && !is_made_of_rows(index, altered)) return false;
+    known.push_back(before);
   }
-  return kept == table.indexes.size() && kept < altered.indexes.size();
+  altered.id = table.id;
+  altered.schema_version = table.schema_version + 1;
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    altered.indexes[i].id = known[i] == nullptr ? 0 : known[i]->id;
+    if (known[i] != nullptr) altered.indexes[i].family = known[i]->family;
+  }
+  return true;
+}
+
+std::string renamed_column(const TableDefinition& table, const TableDefinition& altered,
+                           const std::string& name) {
+  const auto before = std::ranges::find_if(table.columns, [&](const ColumnDefinition& column) {
+    return is_same_name(column.name, name);
+  });
+  if (before == table.columns.end()) return name;
+  BASALT_DEBUG_ASSERT(table.columns.size() == altered.columns.size());
+  return altered.columns[before - table.columns.begin()].name;
 }
 
 }  // namespace basalt::catalog

@@ -74,9 +74,24 @@ Result<TableDefinition> parse_definition(std::string_view bytes);
 // the stored `expected`; empty if there is none. Ids are not compared.
 std::string find_difference(const TableDefinition& expected, const TableDefinition& actual);
 
-// Whether `altered` is `table` with more indexes and nothing else, the indexes in any order, and
-// whether those that are new can be made of rows alone: they keep no values unique, and all their
-// columns are stored. Ids are not compared.
-bool only_adds_indexes(const TableDefinition& table, const TableDefinition& altered);
+// An index of a table that is called otherwise in what the table becomes.
+struct RenamedIndex {
+  std::string from;
+  std::string to;
+};
+using RenamedIndexes = std::vector<RenamedIndex>;
+
+// Whether `table` can become `altered` without its rows being written anew: columns may have other
+// names, indexes other names and another order; indexes may be missing, but for the primary key,
+// and there may be new ones that are made of rows alone: they keep no values unique, and all their
+// columns are stored. If so, `altered` has the table's id, those of the indexes that stay, their
+// families too, and the next schema version; new indexes have no id. Else it is as it was.
+bool alter_in_place(const TableDefinition& table, const RenamedIndexes& renamed,
+                    TableDefinition& altered);
+
+// What the column `name` of `table` is called in `altered`, whose columns are the same but for
+// their names; `name` if there is none.
+std::string renamed_column(const TableDefinition& table, const TableDefinition& altered,
+                           const std::string& name);
 
 }  // namespace basalt::catalog

@@ -293,43 +293,115 @@ TableDefinition with_new_index() {
   return table;
 }
 
-TEST(OnlyAddsIndexes, MoreIndexesInAnyOrderAreAnAddition) {
-  EXPECT_TRUE(only_adds_indexes(orders(), with_new_index()));
+bool becomes(const TableDefinition& table, TableDefinition altered,
+             const RenamedIndexes& renamed = {}) {
+  return alter_in_place(table, renamed, altered);
+}
+
+TEST(AlterInPlace, MoreIndexesInAnyOrderAreNoOtherRows) {
+  EXPECT_TRUE(becomes(orders(), with_new_index()));
   TableDefinition two = with_new_index();
   two.indexes.push_back({"(hidden)", 0, 0, false, {{1, 3, true, 12}, {0, 0, false, 8}}});
-  EXPECT_TRUE(only_adds_indexes(orders(), two));
-  EXPECT_TRUE(only_adds_indexes(with_new_index(), two));
+  EXPECT_TRUE(becomes(orders(), two));
+  EXPECT_TRUE(becomes(with_new_index(), two));
 }
 
-TEST(OnlyAddsIndexes, EveryOtherChangeIsNone) {
-  EXPECT_FALSE(only_adds_indexes(orders(), orders()));
-  const auto adds = [](auto change) {
-    TableDefinition other = with_new_index();
+TEST(AlterInPlace, NamesOfColumnsMayChangeAndNothingElseOfThem) {
+  const auto becomes_with = [](auto change) {
+    TableDefinition other = orders();
     change(other);
-    return only_adds_indexes(orders(), other);
+    return becomes(orders(), other);
   };
-  ASSERT_TRUE(adds([](TableDefinition&) {}));
-  EXPECT_FALSE(adds([](TableDefinition& t) { t.columns[2].name = "x"; }));
-  EXPECT_FALSE(adds([](TableDefinition& t) { t.columns[1].nullable = false; }));
-  EXPECT_FALSE(adds([](TableDefinition& t) { t.columns.push_back(t.columns[0]); }));
-  EXPECT_FALSE(adds([](TableDefinition& t) { t.indexes[0].parts[0].descending = true; }));
-  EXPECT_FALSE(adds([](TableDefinition& t) { t.indexes.pop_back(); })) << "one goes";
-  EXPECT_FALSE(adds([](TableDefinition& t) { t.indexes[2].parts.pop_back(); }));
-  EXPECT_FALSE(adds([](TableDefinition& t) { t.indexes[2].unique = true; }));
-  EXPECT_FALSE(adds([](TableDefinition& t) { t.indexes[2].name = "renamed"; }));
+  EXPECT_TRUE(becomes_with([](TableDefinition&) {}));
+  EXPECT_TRUE(becomes_with([](TableDefinition& t) { t.columns[2].name = "x"; }));
+  EXPECT_FALSE(becomes_with([](TableDefinition& t) { t.columns[1].nullable = false; }));
+  EXPECT_FALSE(becomes_with([](TableDefinition& t) { t.columns[1].record_length += 1; }));
+  EXPECT_FALSE(becomes_with([](TableDefinition& t) { t.columns.push_back(t.columns[0]); }));
+  EXPECT_FALSE(becomes_with([](TableDefinition& t) { std::swap(t.columns[0], t.columns[1]); }));
 }
 
-TEST(OnlyAddsIndexes, IndexesThatRowsAloneDoNotMakeAreNoAddition) {
-  const auto adds = [](auto change) {
+TEST(AlterInPlace, ThePrimaryKeyStaysAsItIs) {
+  const auto becomes_with = [](auto change) {
+    TableDefinition other = orders();
+    change(other.indexes.front());
+    return becomes(orders(), other);
+  };
+  EXPECT_FALSE(becomes_with([](IndexDefinition& key) { key.parts[0].descending = true; }));
+  EXPECT_FALSE(becomes_with([](IndexDefinition& key) { key.name = "renamed"; }));
+}
+
+TEST(AlterInPlace, IndexesThatRowsAloneDoNotMakeAreNotNew) {
+  const auto becomes_with = [](auto change) {
     TableDefinition other = with_new_index();
     change(other.indexes[1]);
-    return only_adds_indexes(orders(), other);
+    return becomes(orders(), other);
   };
-  EXPECT_FALSE(adds([](IndexDefinition& index) { index.unique = true; }));
-  EXPECT_FALSE(adds([](IndexDefinition& index) { index.value_lock_parts = 1; }));
-  EXPECT_FALSE(adds([](IndexDefinition& index) { index.parts.clear(); }));
-  EXPECT_FALSE(adds([](IndexDefinition& index) { index.parts[0].column = 2; })) << "virtual";
-  EXPECT_FALSE(adds([](IndexDefinition& index) { index.parts[0].column = 3; })) << "not there";
+  EXPECT_TRUE(becomes_with([](IndexDefinition&) {}));
+  EXPECT_FALSE(becomes_with([](IndexDefinition& index) { index.unique = true; }));
+  EXPECT_FALSE(becomes_with([](IndexDefinition& index) { index.value_lock_parts = 1; }));
+  EXPECT_FALSE(becomes_with([](IndexDefinition& index) { index.parts.clear(); }));
+  EXPECT_FALSE(becomes_with([](IndexDefinition& index) { index.parts[0].column = 2; }))
+      << "virtual";
+  EXPECT_FALSE(becomes_with([](IndexDefinition& index) { index.parts[0].column = 3; }))
+      << "not there";
+}
+
+// Of a table with the indexes a and b on one column each; `ids` of the secondary ones afterwards.
+class SecondaryIndexes {
+ public:
+  SecondaryIndexes() {
+    table_.id = 7;
+    table_.schema_version = 3;
+    table_.columns = {{"id", codec::ColumnKind::kSignedInteger, 4, 0, false, true},
+                      {"x", codec::ColumnKind::kSignedInteger, 4, 0, false, true}};
+    table_.indexes = {{"PRIMARY", 10, 2, true, {{0, 0, false, 4}}}, on("a", 0), on("b", 1)};
+    table_.indexes[1].id = 11;
+    table_.indexes[2].id = 12;
+    table_.indexes[2].family = 5;
+  }
+  static IndexDefinition on(std::string name, std::uint32_t column) {
+    return {std::move(name), 0, 0, false, {{column, 0, false, 4}}};
+  }
+  std::vector<IndexId> ids_after(std::vector<IndexDefinition> secondary,
+                                 const RenamedIndexes& renamed = {}) {
+    altered_ = table_;
+    altered_.indexes.resize(1);
+    altered_.indexes[0].id = 0;
+    for (IndexDefinition& index : secondary) altered_.indexes.push_back(std::move(index));
+    if (!alter_in_place(table_, renamed, altered_)) return {UINT32_MAX};
+    EXPECT_EQ(altered_.id, table_.id);
+    EXPECT_EQ(altered_.schema_version, 4U);
+    EXPECT_EQ(altered_.indexes[0].id, 10U);
+    std::vector<IndexId> ids;
+    for (std::size_t i = 1; i < altered_.indexes.size(); ++i) ids.push_back(altered_.indexes[i].id);
+    return ids;
+  }
+  const TableDefinition& altered() const { return altered_; }
+
+ private:
+  TableDefinition table_;
+  TableDefinition altered_;
+};
+
+using Ids = std::vector<IndexId>;
+
+TEST(AlterInPlace, AnIndexThatStaysKeepsItsIdAndFamilyUnderAnyNameAndInAnyOrder) {
+  SecondaryIndexes table;
+  const auto on = SecondaryIndexes::on;
+  EXPECT_EQ(table.ids_after({on("b", 1), on("a", 0)}), (Ids{12, 11}));
+  EXPECT_EQ(table.altered().indexes[1].family, 5U);
+  EXPECT_EQ(table.ids_after({on("c", 0), on("b", 1)}, {{"a", "c"}}), (Ids{11, 12}));
+  EXPECT_EQ(table.altered().indexes[1].name, "c");
+  EXPECT_EQ(table.ids_after({on("b", 0), on("a", 1)}, {{"a", "b"}, {"b", "a"}}), (Ids{11, 12}));
+}
+
+TEST(AlterInPlace, AnIndexMayGoAndItsNameMayBeAnothersThen) {
+  SecondaryIndexes table;
+  const auto on = SecondaryIndexes::on;
+  EXPECT_EQ(table.ids_after({on("b", 1)}), (Ids{12}));
+  EXPECT_EQ(table.ids_after({}), Ids{});
+  EXPECT_EQ(table.ids_after({on("a", 1), on("b", 1)}), (Ids{0, 12})) << "other columns";
+  EXPECT_EQ(table.ids_after({on("b", 0), on("a", 1)}, {{"a", "b"}}), (Ids{11, 0}));
 }
 
 TEST(Definitions, AHiddenKeyIsAPrimaryIndexWithoutParts) {

@@ -1,18 +1,13 @@
 #include "catalog/foreign_key_registry.h"
 
-#include <strings.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "base/assert.h"
+#include "base/names.h"
 
 namespace basalt::catalog {
 namespace {
-
-bool equal_letters(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && strncasecmp(a.data(), b.data(), a.size()) == 0;
-}
 
 std::vector<ForeignKeyPointer> by_name(std::vector<ForeignKeyPointer> keys) {
   std::ranges::stable_sort(
@@ -54,7 +49,7 @@ std::vector<ForeignKeyPointer> ForeignKeyRegistry::of_parent(std::string_view ta
 ForeignKeyPointer ForeignKeyRegistry::find_named(std::string_view name,
                                                  std::string_view except) const {
   for (const auto& [id, key] : keys_) {
-    if (equal_letters(key->name, name) && key->child != except) return key;
+    if (is_same_name(key->name, name) && key->child != except) return key;
   }
   return nullptr;
 }

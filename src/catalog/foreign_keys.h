@@ -49,6 +49,12 @@ struct ForeignKeyDefinition {
   bool operator==(const ForeignKeyDefinition&) const = default;
 };
 
+// Of the foreign keys of which a table is the child.
+struct ForeignKeyChanges {
+  std::vector<ForeignKeyId> dropped;  // it has them
+  std::vector<ForeignKeyDefinition> added;
+};
+
 using ForeignKeyPointer = std::shared_ptr<const ForeignKeyDefinition>;
 
 // Whether the server makes the table for itself, "database/#sql...": a copy that replaces another

@@ -20,11 +20,19 @@ constexpr std::size_t kBuildThreadsMin = 2;
 constexpr std::size_t kBuildThreadsMax = 4;
 
 // The positions of the indexes that `altered` has more than `table`.
+Status no_table(std::string_view name) {
+  return Status(ErrorCode::kTableNotFound,
+                "table '" + std::string(name) + "' does not exist in the engine");
+}
+
+// The numbers of those indexes of `altered` that `table` lacks.
 std::vector<std::size_t> new_indexes(const catalog::TableDefinition& table,
                                      const catalog::TableDefinition& altered) {
   std::vector<std::size_t> numbers;
   for (std::size_t i = 1; i < altered.indexes.size(); ++i) {
-    if (table.find_secondary(altered.indexes[i].name) == nullptr) numbers.push_back(i);
+    const auto known =
+        std::ranges::find(table.indexes, altered.indexes[i].id, &catalog::IndexDefinition::id);
+    if (known == table.indexes.end()) numbers.push_back(i);
   }
   return numbers;
 }
@@ -113,10 +121,7 @@ Result<std::shared_ptr<table::Table>> Engine::open_table(
     std::string_view name, const catalog::TableDefinition& expected,
     const codec::TableLayout& layout, const table::AutoIncrementSource& auto_increment) {
   const catalog::TablePointer definition = catalog_->find(name);
-  if (definition == nullptr) {
-    return Status(ErrorCode::kTableNotFound,
-                  "table '" + std::string(name) + "' does not exist in the engine");
-  }
+  if (definition == nullptr) return no_table(name);
   const std::string difference = catalog::find_difference(*definition, expected);
   if (!difference.empty()) {
     return Status(
@@ -284,10 +289,11 @@ Status Engine::truncate_table(std::string_view name, const void* user, Undecided
 }
 
 Result<catalog::TablePointer> Engine::reserve_indexes(catalog::TableDefinition altered,
-                                                      const FamilyNames& families) {
+                                                      const FamilyNames& families,
+                                                      const catalog::RenamedIndexes& renamed) {
   const MutexLock guard(placement_mutex_);
   BASALT_TRY(place(altered, families));
-  return catalog_->reserve_indexes(std::move(altered));
+  return catalog_->reserve_indexes(std::move(altered), renamed);
 }
 
 Result<std::uint64_t> Engine::build_indexes(const catalog::TablePointer& altered,
@@ -295,10 +301,7 @@ Result<std::uint64_t> Engine::build_indexes(const catalog::TablePointer& altered
                                             const table::Interruption& interruption,
                                             const void* user, std::uint64_t sort_bytes_max) {
   const catalog::TablePointer definition = catalog_->find(altered->name);
-  if (definition == nullptr) {
-    return Status(ErrorCode::kTableNotFound,
-                  "table '" + altered->name + "' does not exist in the engine");
-  }
+  if (definition == nullptr) return no_table(altered->name);
   // The ingested files would lack what is committed later.
   BASALT_TRY(check_decided(*definition, user));
   std::shared_ptr<table::TableState> state;
@@ -315,9 +318,14 @@ Result<std::uint64_t> Engine::build_indexes(const catalog::TablePointer& altered
   return table::IndexBuilder(*database_, target, indexes, interruption, resources).run();
 }
 
-Status Engine::publish_indexes(const catalog::TablePointer& altered, std::uint64_t rows) {
+Status Engine::publish_altered(const catalog::TablePointer& altered,
+                               std::optional<std::uint64_t> rows,
+                               catalog::ForeignKeyChanges foreign_keys, const void* user) {
   const catalog::TablePointer before = catalog_->find(altered->name);
-  BASALT_TRY(catalog_->publish_indexes(altered));
+  if (before == nullptr) return no_table(altered->name);
+  const bool drops_indexes = !new_indexes(*altered, *before).empty();
+  if (drops_indexes) BASALT_TRY(check_decided(*before, user));
+  BASALT_TRY(catalog_->publish_altered(altered, std::move(foreign_keys)));
   {
     const MutexLock guard(mutex_);
     // Made for the indexes that the table had.
@@ -327,7 +335,8 @@ Status Engine::publish_indexes(const catalog::TablePointer& altered, std::uint64
       state.indexes_exist_since[altered->indexes[number].id] = database_->newest_sequence();
     }
   }
-  statistics(altered)->set_exact_rows(rows);
+  if (rows.has_value()) statistics(altered)->set_exact_rows(*rows);
+  if (drops_indexes) worker_->wake();
   return Status::ok();
 }
 

@@ -113,12 +113,13 @@ class Engine final : public table::TableSource {
   // Enough for a million of small entries.
   static constexpr std::uint64_t kSortBytes = std::uint64_t{64} << 20;
 
-  // ---- indexes added to a table that others read, and nobody writes, meanwhile: reserve -> build
-  // -> publish, or abandon at any time before.
+  // ---- definitions that change while the table keeps its rows: reserve -> build, if there are new
+  // indexes, while others read and nobody writes -> publish, or abandon at any time before.
 
   // As catalog::Catalog::reserve_indexes(); indexes that the table has stay where they are.
   Result<catalog::TablePointer> reserve_indexes(catalog::TableDefinition altered,
-                                                const FamilyNames& families = {});
+                                                const FamilyNames& families = {},
+                                                const catalog::RenamedIndexes& renamed = {});
   // Makes the entries of the new indexes; `layout` is the table's. Returns the number of rows.
   // `sort_bytes_max`: of memory for sorting. Errors as of table::IndexBuilder and check_decided():
   // the table is as it was.
@@ -127,10 +128,12 @@ class Engine final : public table::TableSource {
                                       const table::Interruption& interruption,
                                       const void* user = nullptr,
                                       std::uint64_t sort_bytes_max = kSortBytes);
-  // From now on the table has them. Nobody may have it open who goes on with it. Snapshots that are
-  // open now must not read them: Table::index_exists_since(). `rows`: as build_indexes() has
-  // returned it.
-  Status publish_indexes(const catalog::TablePointer& altered, std::uint64_t rows);
+  // From now on the table is that. Nobody may have it open who goes on with it. Snapshots that are
+  // open now must not read new indexes: Table::index_exists_since(). `rows`: as build_indexes() has
+  // returned it, if it was called. kLockTimeout as check_decided(), if indexes go.
+  Status publish_altered(const catalog::TablePointer& altered,
+                         std::optional<std::uint64_t> rows = std::nullopt,
+                         catalog::ForeignKeyChanges foreign_keys = {}, const void* user = nullptr);
   // Has what was built reclaimed, unless it was published.
   void abandon_indexes(const catalog::TablePointer& altered);
 

@@ -277,7 +277,7 @@ TEST_F(EngineTest, AnAddedIndexIsKnownToAllWhoOpenTheTableAndNewToOpenSnapshots)
   EXPECT_TRUE(fails_with(
       ErrorCode::kDefinitionMismatch,
       engine->open_table("test/orders", make_definition(Keys::kId), make_layout(), kCountsIds)));
-  ASSERT_TRUE(succeeds(engine->publish_indexes(altered, rows)));
+  ASSERT_TRUE(succeeds(engine->publish_altered(altered, rows)));
   const auto table = open(*engine);
   EXPECT_FALSE(reader->is_snapshot_older_than(table->state().exists_since));
   const auto late = engine->transactions().make_transaction(nullptr);

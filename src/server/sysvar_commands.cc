@@ -1,6 +1,4 @@
 // What a SET of a variable does that is a command: it fails if that cannot be done.
-#include <strings.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <optional>
@@ -9,6 +7,7 @@
 #include <system_error>
 
 #include "base/log.h"
+#include "base/names.h"
 #include "server/plugin.h"
 #include "server/sysvar_values.h"
 
@@ -68,9 +67,7 @@ bool read_command(st_mysql_value* value, void* save, bool& is_wanted) {
   const char* text = value->val_str(value, buffer, &length);
   if (text == nullptr) return false;
   const std::string_view word(text, static_cast<std::size_t>(length));
-  const auto is_word = [word](std::string_view other) {
-    return word.size() == other.size() && strncasecmp(word.data(), other.data(), other.size()) == 0;
-  };
+  const auto is_word = [word](std::string_view other) { return is_same_name(word, other); };
   is_wanted = is_word("ON") || is_word("1");
   return is_wanted || is_word("OFF") || is_word("0");
 }

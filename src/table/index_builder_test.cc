@@ -161,7 +161,7 @@ TEST_P(IndexBuilderTest, ABuiltIndexIsKeptUpByLaterWrites) {
   insert(*table_, 100);
   const std::unique_ptr<Table> altered = reserve();
   must(build(*altered, never_));
-  must(catalog_.publish_indexes(catalog_.find_by_index(altered->index(test::kByCity).id)));
+  must(catalog_.publish_altered(catalog_.find_by_index(altered->index(test::kByCity).id)));
   const auto transaction = transactions_.make_transaction(nullptr);
   RowWriter writer(*altered);
   kv::Iterator row = database_->new_iterator(kv::kDefaultFamily, {}, altered->whole_range(0));

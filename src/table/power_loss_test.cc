@@ -425,7 +425,7 @@ class PowerLossTest : public testing::TestWithParam<std::uint32_t> {
     constexpr std::size_t kNew[] = {test::kByCity, test::kByAmount};
     const test::NeverInterrupted never;
     must(IndexBuilder(*machine_->database, *table, kNew, never, {1 << 20, 2}).run());
-    must(machine_->catalog->publish_indexes(altered));
+    must(machine_->catalog->publish_altered(altered));
     know([](Knowledge& known) { known.built = Presence::kPresent; });
   }
   void tidy_up() {

@@ -1,11 +1,10 @@
 #include "table/references.h"
 
-#include <strings.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "base/assert.h"
+#include "base/names.h"
 
 namespace basalt::table {
 namespace {
@@ -118,10 +117,8 @@ Result<std::shared_ptr<const TableReferences>> bind_references(const Table& tabl
 
 std::size_t find_column(const catalog::TableDefinition& table, std::string_view name) {
   const auto found = std::find_if(
-      table.columns.begin(), table.columns.end(), [&](const catalog::ColumnDefinition& column) {
-        return column.name.size() == name.size() &&
-               strncasecmp(column.name.data(), name.data(), name.size()) == 0;
-      });
+      table.columns.begin(), table.columns.end(),
+      [&](const catalog::ColumnDefinition& column) { return is_same_name(column.name, name); });
   return static_cast<std::size_t>(found - table.columns.begin());
 }
 

@@ -82,8 +82,8 @@ _AUTOCOMMIT = (
 _TWO_PHASE = (("txn.prepare", False), ("server.commit_ordered", True), ("txn.commit", True))
 _ONE_PHASE = (("txn.commit.before_write", False), ("txn.commit.after_write", True))
 _NEW_INDEX = (("catalog.reserve_indexes", False), ("table.build_index", False),
-              ("catalog.publish_indexes.before_write", False),
-              ("catalog.publish_indexes.after_write", True))
+              ("catalog.publish_altered.before_write", False),
+              ("catalog.publish_altered.after_write", True))
 _XA = ("XA START 'x'", *(change for change in _CHANGES if "SAVEPOINT" not in change
                          and change != "DELETE FROM a"), "XA END 'x'", "XA PREPARE 'x'")
 

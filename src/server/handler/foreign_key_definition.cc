@@ -45,6 +45,19 @@ bool sets_null(const ForeignKeyDefinition& key) {
          key.on_update == ReferentialAction::kSetNull;
 }
 
+// Keeps the parent of a new key as it is until the statement ends: while rows are copied and looked
+// up there, nobody may take one away, since no foreign key leads there yet.
+int hold_parent(THD* thd, const ForeignKeyDefinition& key, enum_mdl_type lock) {
+  if (the_engine().catalog().find(key.parent) == nullptr) return 0;
+  const TableNames names = names_in_sql(key.parent);
+  MDL_request request;
+  MDL_REQUEST_INIT(&request, MDL_key::TABLE, names.database.c_str(), names.table.c_str(), lock,
+                   MDL_TRANSACTION);
+  const double seconds = static_cast<double>(thd->variables.lock_wait_timeout);
+  // It tells the client.
+  return thd->mdl_context.acquire_lock(&request, seconds) ? HA_ERR_LOCK_WAIT_TIMEOUT : 0;
+}
+
 // A table that takes part, as far as the new foreign keys need to know it.
 struct Side {
   const TableDefinition* definition = nullptr;
@@ -65,10 +78,13 @@ Columns numbers_of(const TableDefinition& table, const ForeignKeyDefinition& key
 // The foreign keys of one statement's table.
 class Maker {
  public:
-  Maker(THD* thd, const HA_CREATE_INFO& info, const ServerTable& translation)
+  // `before`: the table that is altered in place; else null.
+  Maker(THD* thd, const HA_CREATE_INFO& info, const ServerTable& translation,
+        const TableDefinition* before = nullptr)
       : thd_(thd),
         info_(info),
         child_{&translation.definition, &translation.layout},
+        before_(before),
         altered_(info.alter_info == nullptr ? nullptr : info.alter_info->original_table),
         name_(altered_ == nullptr ? translation.definition.name
                                   : dictionary_name({altered_->s->db.str, altered_->s->db.length},
@@ -81,6 +97,11 @@ class Maker {
     add_new(keys);
     if (is_temporary && keys.size() > kept) {
       return refuse_all("Temporary tables can't have foreign key constraints.");
+    }
+    for (std::size_t i = kept; i < keys.size(); ++i) {
+      if (!checks() || before_ != nullptr || keys[i].parent == name_) continue;
+      const enum_mdl_type lock = altered_ == nullptr ? MDL_SHARED : MDL_SHARED_READ_ONLY;
+      if (const int error = hold_parent(thd_, keys[i], lock); error != 0) return error;
     }
     for (std::size_t i = 0; i < keys.size(); ++i) {
       const int error = i < kept ? check_kept(keys[i]) : check_new(keys[i], keys);
@@ -104,10 +125,25 @@ class Maker {
     for (const ForeignKeyPointer& key : the_engine().catalog().foreign_keys_of(name_)) {
       last_number_ = std::max(last_number_, catalog::generated_number(key->name, name_));
       if (is_dropped(key->constraint_name())) continue;
-      ForeignKeyDefinition kept = *key;
-      kept.child = child_.definition->name;
-      keys.push_back(std::move(kept));
+      keys.push_back(with_new_names(*key));
+      keys.back().child = child_.definition->name;
     }
+  }
+
+  // With the names that columns have after an ALTER TABLE in place. One that copies cannot give
+  // columns of foreign keys other names.
+  ForeignKeyDefinition with_new_names(const ForeignKeyDefinition& key) const {
+    ForeignKeyDefinition renamed = key;
+    if (before_ == nullptr) return renamed;
+    for (catalog::ForeignKeyColumn& column : renamed.columns) {
+      if (key.child == name_) {
+        column.child = catalog::renamed_column(*before_, *child_.definition, column.child);
+      }
+      if (key.parent == name_) {
+        column.parent = catalog::renamed_column(*before_, *child_.definition, column.parent);
+      }
+    }
+    return renamed;
   }
 
   void add_new(std::vector<ForeignKeyDefinition>& keys) {
@@ -296,7 +332,7 @@ class Maker {
     for (const ForeignKeyPointer& key : the_engine().catalog().references_to(name_)) {
       if (key->child == name_) continue;
       const Columns columns =
-          numbers_of(*child_.definition, *key, &catalog::ForeignKeyColumn::parent);
+          numbers_of(*child_.definition, with_new_names(*key), &catalog::ForeignKeyColumn::parent);
       const bool has_index = !columns.empty() && table::find_index_on(*child_.definition, columns) <
                                                      child_.definition->indexes.size();
       if (has_index && matches_child(*key, columns)) continue;
@@ -325,6 +361,7 @@ class Maker {
   THD* const thd_;
   const HA_CREATE_INFO& info_;
   const Side child_;
+  const TableDefinition* const before_;
   TABLE* const altered_;
   const std::string name_;  // as the table will be called in the end
   std::uint32_t last_number_ = 0;
@@ -335,6 +372,20 @@ class Maker {
 int make_foreign_keys(THD* thd, const HA_CREATE_INFO& info, const ServerTable& translation,
                       bool is_temporary, std::vector<ForeignKeyDefinition>& keys) {
   return Maker(thd, info, translation).make(is_temporary, keys);
+}
+
+int change_foreign_keys(THD* thd, const HA_CREATE_INFO& info, const TableDefinition& table,
+                        const ServerTable& translation, catalog::ForeignKeyChanges& changes) {
+  std::vector<ForeignKeyDefinition> keys;
+  const int error = Maker(thd, info, translation, &table).make(false, keys);
+  if (error != 0) return error;
+  for (const ForeignKeyPointer& key : the_engine().catalog().foreign_keys_of(table.name)) {
+    const bool is_kept = std::ranges::find(keys, key->id, &ForeignKeyDefinition::id) != keys.end();
+    if (!is_kept) changes.dropped.push_back(key->id);
+  }
+  std::erase_if(keys, [](const ForeignKeyDefinition& key) { return key.id != 0; });
+  changes.added = std::move(keys);
+  return 0;
 }
 
 int check_not_referenced(THD* thd, std::string_view name) {

@@ -14,6 +14,10 @@ namespace basalt::server {
 int make_foreign_keys(THD* thd, const HA_CREATE_INFO& info, const ServerTable& translation,
                       bool is_temporary, std::vector<catalog::ForeignKeyDefinition>& keys);
 
+// The same for an ALTER TABLE in place, which makes `translation` of `table` and looks at no rows.
+int change_foreign_keys(THD* thd, const HA_CREATE_INFO& info, const catalog::TableDefinition& table,
+                        const ServerTable& translation, catalog::ForeignKeyChanges& changes);
+
 // Whether rows are written without a look at foreign keys.
 inline bool ignores_foreign_keys(THD* thd) {
   return thd_test_options(thd, OPTION_NO_FOREIGN_KEY_CHECKS);

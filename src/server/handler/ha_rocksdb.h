@@ -231,6 +231,7 @@ class ha_rocksdb final : public handler {
   double sequential_cost(uint index, double entries) const;
 
   bool fail_statement(Status status);
+  bool fail_statement(int error);
   // Translates a status; keeps its text for get_error_message().
   int report(Status status);
   // Fails a statement that would write, before it does anything, while the engine is read-only.
