@@ -36,6 +36,13 @@ def _history(alternative: str, rotation: str, parts: str = "") -> Clause:
                  "SHOW CREATE TABLE n; SELECT a FROM n FOR SYSTEM_TIME ALL ORDER BY a")
 
 
+def _held(column: str) -> str:
+    """What a foreign key of that column to the table's own key does to rows."""
+    return (f"SHOW CREATE TABLE t; UPDATE IGNORE t SET {column} = 9 WHERE a = 1; SHOW WARNINGS; "
+            f"UPDATE t SET {column} = 2 WHERE a = 3; DELETE IGNORE FROM t WHERE a = 2; SHOW "
+            "WARNINGS; SELECT * FROM t ORDER BY a")
+
+
 PARTITIONS: dict[str, list[Clause]] = {
     "part_type_def": [
         _parts("opt_linear KEY_SYM opt_key_algo '(' part_field_list ')'", "KEY (a) PARTITIONS 3"),
@@ -220,13 +227,16 @@ ALTER: dict[str, list[Clause]] = {
     "alter_list_item": [
         works("add_column column_def opt_place", "ALTER TABLE t ADD COLUMN d INT DEFAULT 5 AFTER a",
               _OF_T),
-        refused(1235, "add_column column_def opt_place",
-                "SET foreign_key_checks=0; ALTER TABLE t ADD COLUMN d INT REFERENCES t (a)"),
+        works("add_column column_def opt_place",
+              "ALTER TABLE t ADD COLUMN d INT REFERENCES t (a), ALGORITHM=COPY",
+              _held("d")),
         works("ADD key_def", "ALTER TABLE t ADD KEY k (c)", "SHOW CREATE TABLE t; SELECT a FROM t "
               "FORCE INDEX (k) WHERE c = 'y'"),
-        refused(1235, "ADD key_def", "ALTER TABLE t ADD CONSTRAINT k FOREIGN KEY (b) REFERENCES t "
-                "(a)"),
-        refused(1846, "ADD key_def", "ALTER TABLE t ADD FOREIGN KEY (b) REFERENCES t (a), "
+        works("ADD key_def", "UPDATE t SET b = 1; ALTER TABLE t ADD CONSTRAINT k FOREIGN KEY (b) "
+              "REFERENCES t (a), ALGORITHM=COPY", _held("b")),
+        refused(1452, "ADD key_def", "ALTER TABLE t ADD CONSTRAINT k FOREIGN KEY (b) REFERENCES t "
+                "(a), ALGORITHM=COPY"),
+        refused(1845, "ADD key_def", "ALTER TABLE t ADD FOREIGN KEY (b) REFERENCES t (a), "
                 "ALGORITHM=INPLACE"),
         refused(1214, "ADD key_def", "ALTER TABLE t ADD FULLTEXT (c)"),
         works("ADD period_for_system_time", "CREATE TABLE n (x INT); ALTER TABLE n ADD COLUMN s "
@@ -253,6 +263,9 @@ ALTER: dict[str, list[Clause]] = {
               "ALTER TABLE t DROP COLUMN b", _OF_T),
         works("DROP CONSTRAINT opt_if_exists_table_element field_ident", "ALTER TABLE t ADD "
               "CONSTRAINT k CHECK (b < 99); ALTER TABLE t DROP CONSTRAINT k", _OF_T),
+        works("DROP FOREIGN KEY_SYM opt_if_exists_table_element field_ident", "CREATE TABLE n (x "
+              "INT, CONSTRAINT k FOREIGN KEY (x) REFERENCES t (a)); ALTER TABLE n DROP FOREIGN KEY "
+              "k", "SHOW CREATE TABLE n; INSERT INTO n VALUES (9)"),
         refused(1091, "DROP FOREIGN KEY_SYM opt_if_exists_table_element field_ident",
                 "ALTER TABLE t DROP FOREIGN KEY k"),
         warned(1091, "DROP FOREIGN KEY_SYM opt_if_exists_table_element field_ident",

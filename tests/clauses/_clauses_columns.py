@@ -17,6 +17,10 @@ _FULLTEXT = "fulltext opt_key_or_index opt_if_not_exists opt_ident '(' key_list 
             "fulltext_key_options"
 _SPATIAL = "spatial opt_key_or_index opt_if_not_exists opt_ident '(' key_list ')' " \
            "spatial_key_options"
+# Rows of a child n of t, and what becomes of them.
+_HELD = ("INSERT IGNORE INTO n VALUES (1), (2), (3), (9), (NULL); SHOW WARNINGS; "
+         "UPDATE IGNORE t SET a = 7 WHERE a = 1; SHOW WARNINGS; DELETE IGNORE FROM t WHERE a = 2; "
+         "SHOW WARNINGS; SELECT * FROM t ORDER BY a; SELECT * FROM n ORDER BY 1")
 _FOREIGN = "opt_constraint FOREIGN KEY_SYM opt_if_not_exists opt_ident '(' key_list ')' references"
 
 
@@ -34,8 +38,10 @@ def _column(alternative: str, definition: str, values: str = "(1)",
                  proof)
 
 
-def _foreign(alternative: str, references: str) -> Clause:
-    return refused(1235, alternative, f"CREATE TABLE n (x INT, FOREIGN KEY (x) {references})")
+def _foreign(alternative: str, references: str, column: str = "x") -> Clause:
+    """A foreign key, and what it does to rows on both sides."""
+    return works(alternative, f"CREATE TABLE n ({column} INT, FOREIGN KEY ({column}) {references})",
+                 f"SHOW CREATE TABLE n; {_HELD}")
 
 
 TYPES: dict[str, list[Clause]] = {
@@ -156,9 +162,12 @@ COLUMNS: dict[str, list[Clause]] = {
     ],
     "column_def": [
         _column("field_spec", "INT"),
-        refused(1235, "field_spec opt_constraint references",
-                "CREATE TABLE n (x INT REFERENCES t (a))"),
-        refused(1235, "field_spec opt_constraint references", "SET foreign_key_checks=0; "
+        works("field_spec opt_constraint references", "CREATE TABLE n (x INT REFERENCES t (a))",
+              f"SHOW CREATE TABLE n; {_HELD}"),
+        works("field_spec opt_constraint references", "SET foreign_key_checks=0; "
+              "CREATE TABLE n (x INT CONSTRAINT y REFERENCES nowhere (a))",
+              f"SHOW CREATE TABLE n; {_HELD}"),
+        refused(1005, "field_spec opt_constraint references",
                 "CREATE TABLE n (x INT CONSTRAINT y REFERENCES nowhere (a))"),
     ],
     "key_def": [
@@ -172,7 +181,7 @@ COLUMNS: dict[str, list[Clause]] = {
         _foreign(_FOREIGN, "REFERENCES t (a)"),
         refused(1506, _FOREIGN, "CREATE TABLE n (x INT, FOREIGN KEY (x) REFERENCES t (a)) "
                 "PARTITION BY HASH (x)"),
-        refused(1235, _FOREIGN, "SET foreign_key_checks=0; CREATE TEMPORARY TABLE n (x INT, "
+        refused(1005, _FOREIGN, "SET foreign_key_checks=0; CREATE TEMPORARY TABLE n (x INT, "
                 "FOREIGN KEY (x) REFERENCES t (a))"),
     ],
     "references": [
@@ -180,7 +189,9 @@ COLUMNS: dict[str, list[Clause]] = {
                  "REFERENCES t (a)"),
     ],
     "opt_ref_list": [
-        _foreign("", "REFERENCES t"), _foreign("'(' ref_list ')'", "REFERENCES t (a)")],
+        _foreign("", "REFERENCES t", "a"), refused(1005, "", "CREATE TABLE n (x INT, FOREIGN KEY "
+                                                   "(x) REFERENCES t)"),
+        _foreign("'(' ref_list ')'", "REFERENCES t (a)")],
     "opt_match_clause": [
         _foreign("", "REFERENCES t (a)"), _foreign("MATCH FULL", "REFERENCES t (a) MATCH FULL"),
         _foreign("MATCH PARTIAL", "REFERENCES t (a) MATCH PARTIAL"),

@@ -328,6 +328,7 @@ def _foreign_keys(connection: Connection) -> dict[tuple[str, str], str]:
                 found[key].append(text)
             if drop not in drops.setdefault(key, []):
                 drops[key].append(drop)
-    return {key: f"{', '.join(texts)}; the engine has no foreign keys: let the tables stay in "
-                 f"InnoDB, or do without ({'; '.join(drops[key])})"
+    return {key: f"{', '.join(texts)}; the server takes no such table to another engine: let them "
+                 f"stay in InnoDB, or drop the keys ({'; '.join(drops[key])}) and add them "
+                 "afterwards"
             for key, texts in found.items()}
