@@ -1,8 +1,9 @@
 """Random programs of several sessions on few small tables: who moves what others look for.
 
 At SERIALIZABLE and REPEATABLE READ all that writing sessions do takes locks, so the result must be
-that of their transactions one after the other in the order of their ends. Sessions that only read
-do so from snapshots, and must see what had been committed when theirs was made.
+that of their transactions one after the other in the order of their ends, or of XA PREPARE.
+Sessions that only read do so from snapshots, and must see what had been committed when theirs was
+made.
 """
 
 from __future__ import annotations

@@ -86,6 +86,70 @@ class Transaction:
     events: list[Event] = field(default_factory=list)
     is_aborted: bool = False
     position: int = -1  # how many transactions had ended when this one did
+    # How many had when all that it does was decided: it was prepared, or it ended.
+    decided: int = -1
+
+
+class Record:
+    """What happened, as far as it can be told from the steps and their answers.
+
+    Sessions named in `transactional` do nothing outside of transactions: what follows an abort is
+    left out.
+    """
+
+    def __init__(self, transactional: Collection[str]) -> None:
+        self._transactional = transactional
+        self.events: list[Event] = []
+        self.transactions: list[Transaction] = []
+        # Those that were decided, in that order.
+        self.decided: list[Transaction] = []
+        self._ended = 0
+        self._open: dict[str, Transaction] = {}
+
+    def begin(self, step: Step) -> Event | None:
+        """The step begins; None: it is left out."""
+        if step.sql.startswith(("BEGIN", "START TRANSACTION", "XA START")):
+            self._open[step.session] = Transaction(step.session)
+            self.transactions.append(self._open[step.session])
+        transaction = self._open.get(step.session)
+        if transaction is None and step.session in self._transactional:
+            return None
+        if transaction is not None and transaction.is_aborted:
+            return None
+        event = Event(step, began=self._ended)
+        self.events.append(event)
+        if transaction is not None:
+            transaction.events.append(event)
+        return event
+
+    def finish(self, event: Event) -> Transaction | None:
+        """The step is over, and has its answer. Returns the transaction that it belongs to."""
+        sql = event.step.sql
+        transaction = self._open.get(event.step.session)
+        if transaction is None:
+            # A definition is an end, too: what follows meets other tables.
+            self._ended += sql.startswith("ALTER TABLE")
+        elif event.error in ABORTS:
+            transaction.is_aborted = True
+        elif event.error == 0 and sql.startswith("XA PREPARE"):
+            self._decide(transaction)
+        elif event.error == 0 and " TO " not in sql and sql.startswith((
+                "COMMIT", "ROLLBACK", "XA COMMIT", "XA ROLLBACK")):
+            if transaction.decided < 0:
+                self._decide(transaction)
+            transaction.position = self._ended
+            self._ended += 1
+            del self._open[event.step.session]
+        event.ended = self._ended
+        return transaction
+
+    def unfinished(self) -> list[Transaction]:
+        """Transactions that have not ended."""
+        return [each for each in self._open.values() if not each.is_aborted]
+
+    def _decide(self, transaction: Transaction) -> None:
+        transaction.decided = self._ended
+        self.decided.append(transaction)
 
 
 class Stuck(Exception):
@@ -102,7 +166,6 @@ class _Session:
         self.thread_id = connection.thread_id()
         self.queue: deque[Step] = deque()
         self.event: Event | None = None
-        self.transaction: Transaction | None = None
         self._watchdog = watchdog
         self._over = threading.Event()
         self._over.set()
@@ -128,16 +191,11 @@ class _Session:
 
 
 class Turns:
-    """One run of a program. Sessions named in `transactional` do nothing outside of transactions:
-    what follows an abort is left out.
-    """
+    """One run of a program, and its record."""
 
     def __init__(self, server: Server, database: str, names: Sequence[str],
                  transactional: Collection[str], watchdog: Watchdog) -> None:
-        self._transactional = transactional
-        self.events: list[Event] = []
-        self.transactions: list[Transaction] = []
-        self._ended = 0
+        self.record = Record(transactional)
         self._monitor = server.connect()
         self._sessions = {name: _Session(name, server.connect(database=database), watchdog)
                           for name in names}
@@ -170,9 +228,8 @@ class Turns:
             self._release_pause()
             if time.monotonic() > deadline:
                 raise Stuck("sessions wait for each other for ever")
-        for session in self._sessions.values():
-            if session.transaction is not None and not session.transaction.is_aborted:
-                self._roll_back(session, session.transaction)
+        for transaction in self.record.unfinished():
+            self._roll_back(transaction)
 
     # ---- steps
 
@@ -189,41 +246,21 @@ class Turns:
                     self._settle()
 
     def _begin(self, session: _Session, step: Step) -> None:
-        begins = step.sql.startswith(("BEGIN", "START TRANSACTION", "XA START"))
-        if begins:
-            session.transaction = Transaction(session.name)
-            self.transactions.append(session.transaction)
-        elif session.transaction is None and session.name in self._transactional:
-            return
-        elif session.transaction is not None and session.transaction.is_aborted:
-            return
-        event = Event(step, began=self._ended)
-        self.events.append(event)
-        if session.transaction is not None:
-            session.transaction.events.append(event)
-        session.begin(event)
+        event = self.record.begin(step)
+        if event is not None:
+            session.begin(event)
 
     def _finish(self, session: _Session) -> None:
         """Notes that a statement is over."""
         event, session.event = session.event, None
         assert event is not None
-        transaction = session.transaction
-        if transaction is None:
-            # A definition is an end, too: what follows meets other tables.
-            self._ended += event.step.sql.startswith("ALTER TABLE")
-        elif event.error in ABORTS:
-            transaction.is_aborted = True
-            self._roll_back(session, transaction)
-        elif event.error == 0 and event.step.sql.startswith((
-                "COMMIT", "ROLLBACK", "XA COMMIT", "XA ROLLBACK")) and " TO " not in event.step.sql:
-            transaction.position = self._ended
-            self._ended += 1
-            session.transaction = None
-        event.ended = self._ended
+        transaction = self.record.finish(event)
+        if transaction is not None and transaction.is_aborted:
+            self._roll_back(transaction)
 
-    def _roll_back(self, session: _Session, transaction: Transaction) -> None:
+    def _roll_back(self, transaction: Transaction) -> None:
         first = transaction.events[0].step.sql
-        with session.connection.cursor() as cursor:
+        with self._sessions[transaction.session].connection.cursor() as cursor:
             ends = ["ROLLBACK"]
             if first.startswith("XA START"):
                 xid = first.split()[2]

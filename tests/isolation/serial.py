@@ -7,9 +7,9 @@ the middle of a statement, one changes the table's definition. Steps are done in
 of events is known; sessions wait for each other. Rows move their primary key or their unique value
 while REPLACE, INSERT IGNORE or ON DUPLICATE KEY UPDATE wait for them; locking reads ask for letter
 case and spaces at the end, which no key holds; functions set savepoints; there is XA, KILL, and ADD
-KEY. Afterwards InnoDB runs the same transactions one after the other in the order of their ends:
-every answer, and the tables in the end, must be the same. Where writers are at READ COMMITTED,
-which promises less, only errors that must never be, and the tables' indexes, are judged.
+KEY. Afterwards InnoDB runs the same transactions one after the other in the order in which they
+were decided: every answer, and the tables in the end, must be the same. Where writers are at READ
+COMMITTED, which promises less, only errors that must never be, and the tables' indexes, are judged.
 
 Case k of seed S is what `--seed S+k --cases 1` runs. One that fails is made smaller.
 """
@@ -80,23 +80,23 @@ class SerialTest:
             turns.set_up(program.settings)
             turns.run(program.steps)
         except Stuck as stuck:
-            return [str(stuck)], turns.events
+            return [str(stuck)], turns.record.events
         finally:
             turns.close()
-        problems = wrong_errors(turns.events)
+        problems = wrong_errors(turns.record.events)
         if program.is_strong:
             problems += self._serial_problems(program, turns)
         problems += self._table_problems(program)
         problems += checks.engine_errors(self._server, self._log_size)
         problems += self._watchdog.findings
         self._watchdog.findings = []
-        self._count(turns.events)
-        return problems, turns.events
+        self._count(turns.record.events)
+        return problems, turns.record.events
 
     def _serial_problems(self, program: Program, turns: Turns) -> list[str]:
         oracle = Oracle(self._server, program)
         try:
-            problems = oracle.differences(turns.transactions, turns.events)
+            problems = oracle.differences(turns.record)
             for table in program.tables:
                 ours = sorted(self._server.query(f"SELECT * FROM {_DATABASE}.{table}"), key=repr)
                 problems += checks.difference(ours, oracle.rows(table),
