@@ -52,11 +52,9 @@ void Cursor::park() {
   } else if (const auto entry = iterator_.entry()) {
     primary_key();
     set_point(entry->key);
-  } else if (iterator_.must_resume()) {
-    point_ = Point::kNowhere;
-  } else {
-    iterator_.end_scan();
-    return;
+  } else if (iterator_.has_iterator() || iterator_.must_resume()) {
+    set_point(iterator_.far_end());
+    point_ = Point::kBeforeEntry;
   }
   forget_position();
   iterator_.end_scan();
@@ -149,13 +147,17 @@ void Cursor::go_on_from(std::string_view key, Direction direction) {
   }
 }
 
+// Begins between two entries, from where only a move that may leave the range comes to one.
+void Cursor::go_on_between(std::string_view key, Direction direction) {
+  std::string bound(key);
+  start({bound, bound}, direction);
+}
+
 // Goes on where the scan had to give up its iterator.
 void Cursor::resume(Direction direction) {
   const std::string key = iterator_.resumption().key;
   if (key.empty()) {
-    const KeyRange& range = iterator_.range();
-    const std::string end = direction == Direction::kForward ? range.upper : range.lower;
-    start({end, end}, direction);
+    go_on_between(iterator_.far_end(), direction);
   } else if (next_move_ == NextMove::kQualifyEntry ||
              (next_move_ == NextMove::kRepeatRow && direction == iterator_.direction())) {
     go_on_from(key, direction);
@@ -266,7 +268,11 @@ Status Cursor::move(Direction direction, Beyond beyond, std::uint8_t* record, bo
   } else if (!iterator_.has_iterator()) {
     // Parked, or after a point read.
     if (point_ == Point::kNowhere || beyond == Beyond::kStayInPrefix) return Status::ok();
-    go_on_beyond(point(), direction);
+    if (point_ == Point::kBeforeEntry) {
+      go_on_between(point(), direction);
+    } else {
+      go_on_beyond(point(), direction);
+    }
   } else if (iterator_.is_valid()) {
     step(direction);  // the row was peeked at, and the scan turns
   }

@@ -135,6 +135,7 @@ class Cursor final {
   bool widen(Direction direction);
   void go_on_beyond(std::string_view key, Direction direction);
   void go_on_from(std::string_view key, Direction direction);
+  void go_on_between(std::string_view key, Direction direction);
   void resume(Direction direction);
   void step(Direction direction);
   Status move(Direction direction, Beyond beyond, std::uint8_t* record, bool& found);
@@ -165,9 +166,14 @@ class Cursor final {
   NextMove next_move_ = NextMove::kStep;
   std::string prefix_;  // of the last seek
   // Where the cursor is while there is no iterator.
-  enum class Point : std::uint8_t { kNowhere, kAtRow, kAtEntry };
-  Point point_ = Point::kNowhere;  // kAtRow: at the fetcher's primary key, which is an entry's
-  std::string point_entry_;        // kAtEntry: its key
+  enum class Point : std::uint8_t {
+    kNowhere,
+    kAtRow,        // at the fetcher's primary key, which is an entry's
+    kAtEntry,      // at the entry with the key `point_entry_`
+    kBeforeEntry,  // before all entries from that key on, and behind all others: a scan's end
+  };
+  Point point_ = Point::kNowhere;
+  std::string point_entry_;
   const Interruption* interruption_ = nullptr;
   std::uint32_t moves_ = 0;
 };

@@ -76,6 +76,14 @@ class CursorTest : public testing::TestWithParam<Keys> {
   SortKey sort_key(std::size_t index_number, const Row& row) const {
     return test::sort_key(GetParam(), index_number, row);
   }
+  // Before the fixture's rows in most indexes, or behind them.
+  static Row row_at_end(int number) {
+    Row row = test::row_of(number < 0 ? number - 1000 : number + 1000);
+    if (number < 0) row.email = std::nullopt;
+    if (number >= 0) row.amount = std::nullopt;
+    row.city = number < 0 ? "" : "zz";
+    return row;
+  }
   // Where a seek must end: a position in sorted_, or its size if there is no such row.
   std::size_t expected_position(std::size_t index_number, SeekMode mode, const SortKey& prefix) {
     const auto compare = [&](const Row& row) {
@@ -358,6 +366,36 @@ TEST_P(CursorTest, AScanThatTurnsAtItsEndBeginsWithTheLastRowThatItMet) {
       move(!is_forward, found);
       ASSERT_TRUE(found);
       EXPECT_EQ(record_.id(), last) << "index " << index;
+    }
+  }
+}
+
+TEST_P(CursorTest, AScanAtItsEndOutlivesChangesThatAreTakenBackAndTurnsToTheLastRowLeft) {
+  txn::Transaction& transaction = session_.transaction();
+  const auto move = [&](bool forward, bool& found) {
+    must(forward ? cursor_.next(record_.data(), found) : cursor_.previous(record_.data(), found));
+  };
+  for (const bool is_parked : {true, false}) {
+    for (std::size_t index = 0; index < test::kIndexes; ++index) {
+      for (const bool is_forward : {true, false}) {
+        const std::size_t savepoint = transaction.set_savepoint();
+        for (int number = -60; number < 60; ++number) must(session_.insert(row_at_end(number)));
+        open(index);
+        bool found = false;
+        must(is_forward ? cursor_.seek_first(record_.data(), found)
+                        : cursor_.seek_last(record_.data(), found));
+        while (found) move(is_forward, found);
+        if (is_parked) cursor_.park();
+        must(transaction.rollback_to_savepoint(savepoint));
+        if (is_parked) {
+          move(is_forward, found);
+          EXPECT_FALSE(found);
+        }
+        move(!is_forward, found);
+        const std::vector<Row> left = session_.rows(index);
+        ASSERT_TRUE(found) << "index " << index << ", parked " << is_parked;
+        EXPECT_EQ(record_.id(), (is_forward ? left.back() : left.front()).id) << "index " << index;
+      }
     }
   }
 }
