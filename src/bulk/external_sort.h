@@ -15,7 +15,8 @@
 
 namespace basalt::bulk {
 
-// Sorts entries of one index by their keys, which are all different, in bounded memory.
+// Sorts entries of one index by their keys in bounded memory. Those with equal keys come one after
+// the other, in any order.
 //
 // How         Entries are collected in memory. When it is full they are sorted and written to a
 //             file, as a run; at the end the runs are merged. What fits is in no file. Several

@@ -107,7 +107,7 @@ bool is_made_of_rows(const IndexDefinition& index, const TableDefinition& table)
       std::all_of(index.parts.begin(), index.parts.end(), [&](const KeyPartDefinition& part) {
         return part.column < table.columns.size() && table.columns[part.column].stored;
       });
-  return has_stored_columns && !index.unique && index.value_lock_parts == 0 && !index.parts.empty();
+  return has_stored_columns && index.value_lock_parts == 0 && !index.parts.empty();
 }
 
 bool are_alike_but_for_names(const std::vector<ColumnDefinition>& expected,

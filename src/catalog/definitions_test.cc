@@ -337,7 +337,7 @@ TEST(AlterInPlace, IndexesThatRowsAloneDoNotMakeAreNotNew) {
     return becomes(orders(), other);
   };
   EXPECT_TRUE(becomes_with([](IndexDefinition&) {}));
-  EXPECT_FALSE(becomes_with([](IndexDefinition& index) { index.unique = true; }));
+  EXPECT_TRUE(becomes_with([](IndexDefinition& index) { index.unique = true; }));
   EXPECT_FALSE(becomes_with([](IndexDefinition& index) { index.value_lock_parts = 1; }));
   EXPECT_FALSE(becomes_with([](IndexDefinition& index) { index.parts.clear(); }));
   EXPECT_FALSE(becomes_with([](IndexDefinition& index) { index.parts[0].column = 2; }))

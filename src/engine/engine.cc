@@ -7,7 +7,6 @@
 #include "base/bytes.h"
 #include "base/log.h"
 #include "base/machine.h"
-#include "table/index_builder.h"
 #include "table/stored_layout.h"
 
 namespace basalt::engine {
@@ -299,7 +298,8 @@ Result<catalog::TablePointer> Engine::reserve_indexes(catalog::TableDefinition a
 Result<std::uint64_t> Engine::build_indexes(const catalog::TablePointer& altered,
                                             const codec::TableLayout& layout,
                                             const table::Interruption& interruption,
-                                            const void* user, std::uint64_t sort_bytes_max) {
+                                            const void* user, std::uint64_t sort_bytes_max,
+                                            table::IndexBuilder::Duplicate* duplicate) {
   const catalog::TablePointer definition = catalog_->find(altered->name);
   if (definition == nullptr) return no_table(altered->name);
   // The ingested files would lack what is committed later.
@@ -315,7 +315,10 @@ Result<std::uint64_t> Engine::build_indexes(const catalog::TablePointer& altered
       .memory_bytes = std::min(sort_bytes_max, available_memory_bytes() / kSortMemoryShare),
       .threads = std::clamp<std::size_t>(std::thread::hardware_concurrency() / 2, kBuildThreadsMin,
                                          kBuildThreadsMax)};
-  return table::IndexBuilder(*database_, target, indexes, interruption, resources).run();
+  table::IndexBuilder builder(*database_, target, indexes, interruption, resources);
+  Result<std::uint64_t> rows = builder.run();
+  if (duplicate != nullptr) *duplicate = builder.duplicate();
+  return rows;
 }
 
 Status Engine::publish_altered(const catalog::TablePointer& altered,

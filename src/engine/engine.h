@@ -17,6 +17,7 @@
 #include "maintenance/worker.h"
 #include "stats/key_layouts.h"
 #include "stats/table_statistics.h"
+#include "table/index_builder.h"
 #include "table/interruption.h"
 #include "table/references.h"
 #include "table/table.h"
@@ -122,12 +123,13 @@ class Engine final : public table::TableSource {
                                                 const catalog::RenamedIndexes& renamed = {});
   // Makes the entries of the new indexes; `layout` is the table's. Returns the number of rows.
   // `sort_bytes_max`: of memory for sorting. Errors as of table::IndexBuilder and check_decided():
-  // the table is as it was.
+  // the table is as it was. `duplicate`, if not null, tells of a row after kDuplicateKey.
   Result<std::uint64_t> build_indexes(const catalog::TablePointer& altered,
                                       const codec::TableLayout& layout,
                                       const table::Interruption& interruption,
                                       const void* user = nullptr,
-                                      std::uint64_t sort_bytes_max = kSortBytes);
+                                      std::uint64_t sort_bytes_max = kSortBytes,
+                                      table::IndexBuilder::Duplicate* duplicate = nullptr);
   // From now on the table is that. Nobody may have it open who goes on with it. Snapshots that are
   // open now must not read new indexes: Table::index_exists_since(). `rows`: as build_indexes() has
   // returned it, if it was called. kLockTimeout as check_decided(), if indexes go.

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/assert.h"
 #include "base/bytes.h"
 #include "base/failpoint.h"
 #include "base/parallel.h"
@@ -175,11 +176,18 @@ Status IndexBuilder::write(Build& build) {
   }
   // The sorts of the other indexes have their part.
   const std::size_t memory = resources_.memory_bytes / (builds_.size() * ranges.size());
-  BASALT_TRY(
-      run_in_parallel(ranges.size(), [&](std::size_t number, const std::atomic<bool>& has_failed) {
-        const Watch watch(interruption_, has_failed);
-        return write_range(build, ranges[number], memory, watch, *files[number]);
-      }));
+  std::vector<std::string> duplicates(ranges.size());
+  Status written = run_in_parallel(ranges.size(), [&](std::size_t number,
+                                                      const std::atomic<bool>& has_failed) {
+    const Watch watch(interruption_, has_failed);
+    return write_range(build, ranges[number], memory, watch, *files[number], duplicates[number]);
+  });
+  if (written.is(ErrorCode::kDuplicateKey)) {
+    const auto found = std::ranges::find_if(duplicates, [](auto& key) { return !key.empty(); });
+    BASALT_ASSERT(found != duplicates.end());
+    duplicate_ = {build.index_number, std::move(*found)};
+  }
+  BASALT_TRY(std::move(written));
   build.sorts.clear();
   std::vector<std::string> paths;
   for (const auto& part : files) {
@@ -211,9 +219,20 @@ std::vector<KeyRange> IndexBuilder::entry_ranges(const Build& build) const {
 }
 
 Status IndexBuilder::write_range(const Build& build, const KeyRange& range,
-                                 std::size_t memory_bytes, Watch watch, bulk::SstWriter& files) {
+                                 std::size_t memory_bytes, Watch watch, bulk::SstWriter& files,
+                                 std::string& duplicate) {
+  const codec::SecondaryCodec& secondary = table_.secondary(build.index_number);
+  std::string last_key;
   const auto put = [&](std::string_view key, std::string_view value) {
     BASALT_TRY(watch.check());
+    if (secondary.is_unique()) {
+      // What must be different is the whole key, unless there is a NULL and so the primary key in it.
+      if (key == last_key) {
+        BASALT_TRY(secondary.primary_key_of(key, value, duplicate));
+        return Status::of(ErrorCode::kDuplicateKey);
+      }
+      last_key = key;
+    }
     return files.put(key, value);
   };
   BASALT_TRY(bulk::visit_sorted(build.sorts, range, memory_bytes, put));

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/status.h"
@@ -21,9 +22,10 @@ namespace basalt::table {
 //             written to files and ingested. Several threads share both: first the rows, by ranges
 //             of the primary key, then each index, by ranges of its keys.
 // Requires    That nobody writes to the table, and that nobody has changes of it that may still be
-//             committed; that the indexes are not unique, have no entries, and that nobody reads
-//             them yet. Their columns are stored.
-// Errors      kInterrupted; those of files as in bulk::ExternalSort, bulk::SstWriter and
+//             committed; that the indexes have no entries, and that nobody reads them yet. Their
+//             columns are stored.
+// Errors      kDuplicateKey, if rows have the same values in a unique index: duplicate() tells of
+//             one; kInterrupted; those of files as in bulk::ExternalSort, bulk::SstWriter and
 //             kv::Database::index_files() and ingest(); kCorruption if a row does not decode.
 //             Entries may be there then, or some of the indexes'.
 class IndexBuilder {
@@ -42,6 +44,14 @@ class IndexBuilder {
   // Returns the number of rows.
   Result<std::uint64_t> run();
 
+  // A row whose values in that index another one has, too.
+  struct Duplicate {
+    std::size_t index_number = 0;
+    std::string primary_key;
+  };
+  // Of the last kDuplicateKey.
+  const Duplicate& duplicate() const { return duplicate_; }
+
  private:
   struct Build {
     std::size_t index_number;
@@ -59,13 +69,14 @@ class IndexBuilder {
   Status write(Build& build);
   std::vector<KeyRange> entry_ranges(const Build& build) const;
   Status write_range(const Build& build, const KeyRange& range, std::size_t memory_bytes,
-                     Watch watch, bulk::SstWriter& files);
+                     Watch watch, bulk::SstWriter& files, std::string& duplicate);
 
   kv::Database& database_;
   const Table& table_;
   const Interruption& interruption_;
   const Resources resources_;
   std::vector<Build> builds_;
+  Duplicate duplicate_;
 };
 
 }  // namespace basalt::table

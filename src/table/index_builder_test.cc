@@ -157,6 +157,70 @@ TEST_P(IndexBuilderTest, AnEmptyTableGivesAnEmptyIndex) {
   EXPECT_TRUE(entries(*altered, test::kByCity).empty());
 }
 
+// The table lacks its unique indexes, on email and on code, instead of the others.
+class UniqueIndexBuilderTest : public IndexBuilderTest {
+ protected:
+  UniqueIndexBuilderTest() {
+    must(catalog_.drop("test/orders"));
+    catalog::TableDefinition definition = test::make_definition(GetParam());
+    definition.indexes.erase(definition.indexes.begin() + test::kByCode);
+    definition.indexes.erase(definition.indexes.begin() + test::kByEmail);
+    table_ = open(must(catalog_.create(std::move(definition))));
+  }
+  void insert_row(std::optional<std::string> email, std::uint32_t code) {
+    const auto transaction = transactions_.make_transaction(nullptr);
+    const Row row{1'000'000 + rows_++, std::move(email), "City", 1, code, std::string("n")};
+    must(RowWriter(*table_).insert(*transaction, test::Record(row).data()));
+    must(transaction->commit(kv::Durability::kBuffered));
+  }
+  Result<std::uint64_t> build_unique(IndexBuilder::Duplicate& duplicate) {
+    altered_ = reserve();
+    constexpr std::size_t kNew[] = {test::kByEmail, test::kByCode};
+    IndexBuilder builder(*database_, *altered_, kNew, never_, {kMemory, kThreads});
+    Result<std::uint64_t> rows = builder.run();
+    duplicate = builder.duplicate();
+    return rows;
+  }
+
+  std::unique_ptr<Table> altered_;
+  int rows_ = 0;
+};
+
+INSTANTIATE_TEST_SUITE_P(AllKeys, UniqueIndexBuilderTest, testing::ValuesIn(test::kAllKeys),
+                         test::name_of);
+
+TEST_P(UniqueIndexBuilderTest, RowsWithDifferentValuesOrNullGiveAUniqueIndex) {
+  constexpr int kRows = 70'000;
+  insert(*table_, kRows);  // every third email is NULL
+  must(database_->flush());
+  IndexBuilder::Duplicate duplicate;
+  ASSERT_TRUE(succeeds(build_unique(duplicate)));
+  EXPECT_TRUE(is_sound(*altered_));
+  EXPECT_EQ(entries(*altered_, test::kByEmail).size(), std::size_t{kRows});
+}
+
+TEST_P(UniqueIndexBuilderTest, ADuplicateIsFoundAmongFewAndManyRowsAndNamed) {
+  insert_row("Twin", 1'000'001);
+  insert_row("tWIN", 1'000'002);
+  for (const int more : {0, kSharedRows}) {
+    if (more != 0) insert(*table_, more);
+    must(database_->flush());
+    IndexBuilder::Duplicate duplicate;
+    EXPECT_TRUE(fails_with(ErrorCode::kDuplicateKey, build_unique(duplicate)));
+    EXPECT_EQ(duplicate.index_number, test::kByEmail);
+    kv::PinnedValue row;
+    bool found = false;
+    must(database_->get(kv::kDefaultFamily, duplicate.primary_key, {}, row, found));
+    ASSERT_TRUE(found);
+    test::Record record;
+    const codec::ReadPlan plan = table_->primary().plan(codec::ColumnSet(test::kColumns, true));
+    must(table_->primary().read(duplicate.primary_key, row.view(), plan, record.data()));
+    EXPECT_TRUE(record.row().email == "Twin" || record.row().email == "tWIN");
+    EXPECT_TRUE(std::filesystem::is_empty(directory_ / "db/build"));
+    catalog_.abandon_indexes(catalog_.find_by_index(altered_->index(test::kByCode).id));
+  }
+}
+
 TEST_P(IndexBuilderTest, ABuiltIndexIsKeptUpByLaterWrites) {
   insert(*table_, 100);
   const std::unique_ptr<Table> altered = reserve();

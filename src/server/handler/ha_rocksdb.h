@@ -232,6 +232,7 @@ class ha_rocksdb final : public handler {
 
   bool fail_statement(Status status);
   bool fail_statement(int error);
+  bool fail_duplicate(TABLE& altered, std::size_t index_number, const std::string& primary_key);
   // Translates a status; keeps its text for get_error_message().
   int report(Status status);
   // Fails a statement that would write, before it does anything, while the engine is read-only.

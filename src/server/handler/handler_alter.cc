@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "server/convert/table_layout.h"
 #include "server/handler/definition_check.h"
 #include "server/handler/foreign_key_definition.h"
@@ -21,7 +23,8 @@ constexpr alter_table_operations kOfDictionary =
     ALTER_COLUMN_NAME | ALTER_RENAME_INDEX | ALTER_DROP_NON_UNIQUE_NON_PRIM_INDEX |
     ALTER_DROP_UNIQUE_INDEX | ALTER_DROP_FOREIGN_KEY | ALTER_ADD_FOREIGN_KEY;
 // What reads the rows, and writes none.
-constexpr alter_table_operations kBuilding = ALTER_ADD_NON_UNIQUE_NON_PRIM_INDEX;
+constexpr alter_table_operations kBuilding =
+    ALTER_ADD_NON_UNIQUE_NON_PRIM_INDEX | ALTER_ADD_UNIQUE_INDEX;
 
 bool has(const Alter_inplace_info& info, alter_table_operations operations) {
   return (info.handler_flags & operations) != 0;
@@ -53,12 +56,13 @@ class Alteration final : public inplace_alter_handler_ctx {
 
   Status build(THD* thd, const codec::TableLayout& layout,
                const table::Interruption& interruption) {
-    Result<std::uint64_t> rows =
-        the_engine().build_indexes(altered_, layout, interruption, thd, sort_bytes_max(thd));
+    Result<std::uint64_t> rows = the_engine().build_indexes(altered_, layout, interruption, thd,
+                                                            sort_bytes_max(thd), &duplicate_);
     if (!rows.is_ok()) return rows.take_status();
     rows_ = rows.value();
     return Status::ok();
   }
+  const table::IndexBuilder::Duplicate& duplicate() const { return duplicate_; }
   Status publish(THD* thd) {
     BASALT_TRY(the_engine().publish_altered(altered_, rows_, foreign_keys_, thd));
     altered_.reset();
@@ -74,6 +78,7 @@ class Alteration final : public inplace_alter_handler_ctx {
   catalog::TablePointer altered_;  // null when it is published or abandoned
   const catalog::ForeignKeyChanges foreign_keys_;
   std::optional<std::uint64_t> rows_;  // that were read for new indexes
+  table::IndexBuilder::Duplicate duplicate_;
 };
 
 // Null where the dictionary stays as it is.
@@ -83,16 +88,16 @@ Alteration* alteration_of(const Alter_inplace_info& info) {
 
 }  // namespace
 
-// Types of columns are in the dictionary and in rows: what changes them, or makes values unique,
-// goes through a new table. So do indexes of tables for which the server checks a uniqueness by
-// reading, and changes of partitions, which would change one after the other. A foreign key for
-// which rows must be looked at is checked while they are copied.
+// Types of columns are in the dictionary and in rows: what changes them, or the primary key, goes
+// through a new table. So do indexes of tables for which the server checks a uniqueness by reading,
+// and changes of partitions, which would change one after the other; and ALTER IGNORE, which leaves
+// duplicates out. A foreign key for which rows must be looked at is checked while they are copied.
 enum_alter_inplace_result ha_rocksdb::check_if_supported_inplace_alter(
     TABLE* altered, Alter_inplace_info* info) noexcept {
-  const bool is_possible = !has(*info, ~(kServersOwn | kOfDictionary | kBuilding)) &&
-                           (info->create_info->used_fields & HA_CREATE_USED_AUTO) == 0 &&
-                           !is_sequence() && table_share->tmp_table == NO_TMP_TABLE &&
-                           !moves_indexes(*table, *altered);
+  const bool is_possible =
+      !has(*info, ~(kServersOwn | kOfDictionary | kBuilding)) &&
+      (info->create_info->used_fields & HA_CREATE_USED_AUTO) == 0 && !info->ignore &&
+      !is_sequence() && table_share->tmp_table == NO_TMP_TABLE && !moves_indexes(*table, *altered);
   if (!is_possible) return HA_ALTER_INPLACE_NOT_SUPPORTED;
   if (has(*info, ALTER_ADD_FOREIGN_KEY) && !ignores_foreign_keys(ha_thd())) {
     info->unsupported_reason = my_get_err_msg(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_FK_CHECK);
@@ -143,11 +148,35 @@ bool ha_rocksdb::prepare_inplace_alter_table(TABLE* altered, Alter_inplace_info*
   return true;
 }
 
-bool ha_rocksdb::inplace_alter_table(TABLE*, Alter_inplace_info* info) noexcept {
+bool ha_rocksdb::inplace_alter_table(TABLE* altered, Alter_inplace_info* info) noexcept {
   if (!has(*info, kBuilding)) return false;
-  Status status = alteration_of(*info)->build(ha_thd(), opened().layout(), Session::of(ha_thd()));
+  Alteration& alteration = *alteration_of(*info);
+  Status status = alteration.build(ha_thd(), opened().layout(), Session::of(ha_thd()));
+  if (status.is(ErrorCode::kDuplicateKey)) {
+    const table::IndexBuilder::Duplicate& row = alteration.duplicate();
+    return fail_duplicate(*altered, row.index_number, row.primary_key);
+  }
   warn_if_undecided(ha_thd(), status);
   return fail_statement(std::move(status));
+}
+
+// Tells the client of the values that the row has in an index of `altered`, which has the columns
+// of our table. Always true.
+bool ha_rocksdb::fail_duplicate(TABLE& altered, std::size_t index_number,
+                                const std::string& primary_key) {
+  const ServerTable translation =
+      translate_table(altered, opened().definition().name, g_plugin->collations);
+  const auto& numbers = translation.index_numbers;
+  const auto number = std::ranges::find(numbers, index_number) - numbers.begin();
+  MY_BITMAP* const read_set = tmp_use_all_columns(table, &table->read_set);
+  write_position(primary_key, ref);
+  int error = ha_rnd_init(false);
+  if (error == 0) error = rnd_pos(altered.record[0], ref);
+  ha_rnd_end();
+  tmp_restore_column_map(&table->read_set, read_set);
+  if (error != 0) return fail_statement(error);
+  print_keydup_error(&altered, &altered.key_info[number], MYF(0));
+  return true;
 }
 
 // Also asked to give up what has not begun, and what could not be published.
