@@ -84,8 +84,9 @@ using RenamedIndexes = std::vector<RenamedIndex>;
 // Whether `table` can become `altered` without its rows being written anew: columns may have other
 // names, indexes other names and another order; indexes may be missing, but for the primary key,
 // and there may be new ones that are made of rows alone: all their columns are stored, and the
-// server checks nothing of its own on them. If so, `altered` has the table's id, those of the indexes that stay, their
-// families too, and the next schema version; new indexes have no id. Else it is as it was.
+// server checks nothing of its own on them. If so, `altered` has the table's id, those of the
+// indexes that stay, their families too, and the next schema version; new indexes have no id. Else
+// it is as it was.
 bool alter_in_place(const TableDefinition& table, const RenamedIndexes& renamed,
                     TableDefinition& altered);
 

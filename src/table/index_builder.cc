@@ -226,7 +226,7 @@ Status IndexBuilder::write_range(const Build& build, const KeyRange& range,
   const auto put = [&](std::string_view key, std::string_view value) {
     BASALT_TRY(watch.check());
     if (secondary.is_unique()) {
-      // What must be different is the whole key, unless there is a NULL and so the primary key in it.
+      // Of unique form, since with a NULL among the parts the primary key is in it, too.
       if (key == last_key) {
         BASALT_TRY(secondary.primary_key_of(key, value, duplicate));
         return Status::of(ErrorCode::kDuplicateKey);
