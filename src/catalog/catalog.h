@@ -96,6 +96,11 @@ class Catalog {
   // mark starts again. kTableNotFound.
   Result<TablePointer> truncate(std::string_view name);
 
+  // Stores what the columns of the table `name` are to system time, as `columns` tell, and returns
+  // the table as it is then. kTableNotFound.
+  Result<TablePointer> store_system_time(std::string_view name,
+                                         const std::vector<ColumnDefinition>& columns);
+
   // ---- foreign keys
 
   // Those of which the table `name` is the child, or the parent, in the order of their names, as

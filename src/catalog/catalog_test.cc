@@ -141,6 +141,20 @@ TEST_F(CatalogTest, ARenamedTableKeepsItsIdsAndItsFacts) {
   }
 }
 
+TEST_F(CatalogTest, SystemTimeThatIsStoredLaterStaysAndChangesNothingElse) {
+  TableDefinition expected = *must(catalog_->create(make_table("a/t")));
+  const std::uint64_t generation = catalog_->generation();
+  expected.columns[0].system_time = SystemTime::kRowEnd;
+  const TablePointer stored = must(catalog_->store_system_time("a/t", expected.columns));
+  EXPECT_TRUE(*stored == expected);
+  EXPECT_EQ(catalog_->find("a/t"), stored);
+  EXPECT_EQ(catalog_->find_by_index(expected.indexes[0].id), stored);
+  EXPECT_GT(catalog_->generation(), generation);
+  reopen();
+  EXPECT_TRUE(*catalog_->find("a/t") == expected);
+  EXPECT_TRUE(fails_with(ErrorCode::kTableNotFound, catalog_->store_system_time("a/u", {})));
+}
+
 TEST_F(CatalogTest, RenamingOverATableIsRefused) {
   must(catalog_->create(make_table("a/t")));
   must(catalog_->create(make_table("a/u")));

@@ -15,7 +15,10 @@ constexpr std::uint64_t kColumnsMax = 4096;
 constexpr std::uint64_t kIndexesMax = 128;
 constexpr std::uint64_t kPartsMax = 64;
 
+// Above the flags of a column is its SystemTime.
 enum ColumnFlags : std::uint8_t { kNullable = 1, kStored = 2 };
+constexpr std::uint64_t kSystemTimeUnit = 4;
+constexpr std::uint64_t kColumnFlagsMax = 4 * kSystemTimeUnit - 1;
 // The stored uniqueness of an index: one bit for a unique index, and above it the number of
 // value-locked parts.
 constexpr std::uint64_t kUnique = 1;
@@ -54,9 +57,10 @@ ColumnDefinition parse_column(Parser& parser) {
       parser.number(static_cast<std::uint64_t>(codec::ColumnKind::kBlob)));
   column.record_length = parser.number32();
   column.collation_id = static_cast<std::uint16_t>(parser.number(UINT16_MAX));
-  const std::uint64_t flags = parser.number(kNullable | kStored);
+  const std::uint64_t flags = parser.number(kColumnFlagsMax);
   column.nullable = (flags & kNullable) != 0;
   column.stored = (flags & kStored) != 0;
+  column.system_time = static_cast<SystemTime>(flags / kSystemTimeUnit);
   return column;
 }
 
@@ -85,7 +89,9 @@ std::string difference_of(const ColumnDefinition& expected, const ColumnDefiniti
   if (expected.name != actual.name) {
     return "column '" + expected.name + "' is now called '" + actual.name + "'";
   }
-  if (expected == actual) return {};
+  ColumnDefinition as_known = actual;
+  if (expected.system_time == SystemTime::kNone) as_known.system_time = SystemTime::kNone;
+  if (expected == as_known) return {};
   return "column '" + expected.name + "' has another type, length, collation or nullability";
 }
 
@@ -149,7 +155,8 @@ void append_definition(const TableDefinition& table, std::string& out) {
     append_varint(out, static_cast<std::uint64_t>(column.kind));
     append_varint(out, column.record_length);
     append_varint(out, column.collation_id);
-    append_varint(out, (column.nullable ? kNullable : 0) | (column.stored ? kStored : 0));
+    const std::uint64_t flags = (column.nullable ? kNullable : 0) | (column.stored ? kStored : 0);
+    append_varint(out, flags + static_cast<std::uint64_t>(column.system_time) * kSystemTimeUnit);
   }
   append_varint(out, table.indexes.size());
   for (const IndexDefinition& index : table.indexes) {
@@ -211,6 +218,14 @@ std::string find_difference(const TableDefinition& expected, const TableDefiniti
     if (!difference.empty()) return difference;
   }
   return {};
+}
+
+bool lacks_system_time(const TableDefinition& expected, const TableDefinition& actual) {
+  return !std::equal(expected.columns.begin(), expected.columns.end(), actual.columns.begin(),
+                     actual.columns.end(),
+                     [](const ColumnDefinition& known, const ColumnDefinition& column) {
+                       return known.system_time == column.system_time;
+                     });
 }
 
 bool alter_in_place(const TableDefinition& table, const RenamedIndexes& renamed,

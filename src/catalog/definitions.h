@@ -16,6 +16,14 @@ using TableId = std::uint32_t;
 using IndexId = std::uint32_t;
 static_assert(sizeof(IndexId) == kIndexIdBytes);
 
+// What a column is to the rows' system time, in a table WITH SYSTEM VERSIONING.
+enum class SystemTime : std::uint8_t {
+  kNone,         // its changes make history, if there is any
+  kRowEnd,       // when the row became history; those that are current have the end of time there
+  kRowStart,     // since when the row is as it is
+  kUnversioned,  // its changes make no history
+};
+
 struct ColumnDefinition {
   std::string name;
   codec::ColumnKind kind = codec::ColumnKind::kOrderedBytes;
@@ -23,6 +31,9 @@ struct ColumnDefinition {
   std::uint16_t collation_id = 0;   // the server's number; 0: none
   bool nullable = false;
   bool stored = true;
+  // kNone also in a table that was made by an engine that did not store it, and which the server
+  // has not opened since.
+  SystemTime system_time = SystemTime::kNone;
 
   bool operator==(const ColumnDefinition&) const = default;
 };
@@ -71,8 +82,13 @@ void append_definition(const TableDefinition& table, std::string& out);
 Result<TableDefinition> parse_definition(std::string_view bytes);
 
 // The first difference that makes `actual`, made from what the server believes, unusable with
-// the stored `expected`; empty if there is none. Ids are not compared.
+// the stored `expected`; empty if there is none. Ids are not compared, nor what `expected` does not
+// know of system time.
 std::string find_difference(const TableDefinition& expected, const TableDefinition& actual);
+
+// Whether `actual` tells what columns are to system time and `expected`, which it does not differ
+// from otherwise, does not.
+bool lacks_system_time(const TableDefinition& expected, const TableDefinition& actual);
 
 // An index of a table that is called otherwise in what the table becomes.
 struct RenamedIndex {

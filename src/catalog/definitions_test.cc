@@ -161,6 +161,25 @@ TEST(Definitions, StoredFormatOfGuardedPartsIsFrozen) {
   EXPECT_TRUE(fails_with(ErrorCode::kCorruption, parse_exactly(stored_form(table))));
 }
 
+TEST(Definitions, StoredFormatOfSystemTimeIsFrozen) {
+  TableDefinition table = smallest();
+  const std::string without = stored_form(table);
+  table.columns[0].system_time = SystemTime::kRowEnd;
+  const std::string row_end = stored_form(table);
+  ASSERT_EQ(row_end.size(), without.size());
+  const std::size_t flags = without.find('c') + 4;
+  EXPECT_EQ(without[flags], '\x02');
+  EXPECT_EQ(row_end[flags], '\x06');
+  table.columns[0].system_time = SystemTime::kRowStart;
+  EXPECT_EQ(stored_form(table)[flags], '\x0A');
+  table.columns[0].system_time = SystemTime::kUnversioned;
+  table.columns[0].nullable = true;
+  EXPECT_EQ(stored_form(table)[flags], '\x0F');
+  const auto parsed = parse_exactly(stored_form(table));
+  ASSERT_TRUE(succeeds(parsed));
+  EXPECT_TRUE(parsed.value() == table);
+}
+
 TEST(Definitions, EveryTruncationIsCorruption) {
   const std::string whole = stored_form(orders());
   for (std::size_t kept = 0; kept < whole.size(); ++kept) {
@@ -202,7 +221,7 @@ TEST(Definitions, NumbersOutsideTheirBoundsAreCorruption) {
   const std::string whole = stored_form(table);
   const std::size_t kind = whole.find('c') + 1;
   for (const auto& [at, byte] : {std::pair<std::size_t, char>{kind, '\x08'},  // kind
-                                 {kind + 3, '\x04'},                          // flags
+                                 {kind + 3, '\x10'},                          // flags
                                  {whole.size() - 2, '\x02'},                  // unique
                                  {whole.size() - 1, '\x41'}}) {               // parts
     std::string bytes = whole;
@@ -250,6 +269,20 @@ TEST(FindDifference, EqualDefinitionsAndOtherIdsAreNoDifference) {
   other.schema_version = 1;
   for (IndexDefinition& index : other.indexes) index.id = 1;
   EXPECT_EQ(find_difference(orders(), other), "");
+}
+
+TEST(FindDifference, SystemTimeThatWasNotStoredIsLackingAndNoDifference) {
+  const TableDefinition before = orders();
+  TableDefinition after = before;
+  EXPECT_FALSE(lacks_system_time(before, after));
+  after.columns[0].system_time = SystemTime::kRowEnd;
+  EXPECT_EQ(find_difference(before, after), "");
+  EXPECT_TRUE(lacks_system_time(before, after));
+  EXPECT_FALSE(lacks_system_time(after, after));
+  TableDefinition other = after;
+  other.columns[0].system_time = SystemTime::kRowStart;
+  EXPECT_NE(find_difference(after, other), "");
+  EXPECT_NE(find_difference(after, before), "");
 }
 
 TEST(FindDifference, EveryDifferenceIsNamed) {

@@ -119,13 +119,24 @@ SharedTable& Engine::shared_table(const catalog::TablePointer& definition) {
 Result<std::shared_ptr<table::Table>> Engine::open_table(
     std::string_view name, const catalog::TableDefinition& expected,
     const codec::TableLayout& layout, const table::AutoIncrementSource& auto_increment) {
-  const catalog::TablePointer definition = catalog_->find(name);
+  catalog::TablePointer definition = catalog_->find(name);
   if (definition == nullptr) return no_table(name);
   const std::string difference = catalog::find_difference(*definition, expected);
   if (!difference.empty()) {
     return Status(
         ErrorCode::kDefinitionMismatch,
         "table '" + std::string(name) + "': " + difference + "; restore the matching .frm file");
+  }
+  if (catalog::lacks_system_time(*definition, expected)) {
+    Result<catalog::TablePointer> completed = catalog_->store_system_time(name, expected.columns);
+    // Foreign keys alone need it, for writes.
+    if (completed.is_ok()) {
+      definition = completed.value();
+    } else {
+      log_message(LogLevel::kWarning, "table '" + std::string(name) +
+                                          "': which rows are history could not be stored: " +
+                                          completed.status().message());
+    }
   }
   const MutexLock guard(mutex_);
   SharedTable& shared = shared_table(definition);

@@ -82,6 +82,16 @@ TEST_F(EngineTest, ATableOpensOnlyWithItsOwnDefinitionAndTheErrorNamesTheDiffere
       engine->open_table("test/orders", make_definition(Keys::kId), make_layout(), kCountsIds)));
 }
 
+TEST_F(EngineTest, SystemTimeIsStoredWhenATableIsOpenedThatWasMadeWithoutIt) {
+  const auto engine = start();
+  must(engine->create_table(make_definition(Keys::kId), 1));
+  catalog::TableDefinition expected = make_definition(Keys::kId);
+  expected.columns.back().system_time = catalog::SystemTime::kRowEnd;
+  const auto opened = must(engine->open_table("test/orders", expected, make_layout(), kCountsIds));
+  EXPECT_EQ(opened->definition().columns, expected.columns);
+  EXPECT_EQ(engine->catalog().find("test/orders")->columns, expected.columns);
+}
+
 TEST_F(EngineTest, RowsAndDefinitionsSurviveAStop) {
   auto engine = start();
   must(engine->create_table(make_definition(Keys::kId), 0));

@@ -96,6 +96,14 @@ codec::ColumnLayout column_layout(const Field& field, const TABLE& table,
   return column;
 }
 
+catalog::SystemTime system_time_of(const Field& field, const TABLE& table) {
+  if (!table.versioned()) return catalog::SystemTime::kNone;
+  if (&field == table.vers_end_field()) return catalog::SystemTime::kRowEnd;
+  if (&field == table.vers_start_field()) return catalog::SystemTime::kRowStart;
+  return field.vers_update_unversioned() ? catalog::SystemTime::kUnversioned
+                                         : catalog::SystemTime::kNone;
+}
+
 catalog::KeyPartDefinition part_definition(const KEY_PART_INFO& part, const TABLE& table) {
   const Field& field = *table.field[part.fieldnr - 1];
   catalog::KeyPartDefinition definition;
@@ -176,6 +184,7 @@ ServerTable translate_table(const TABLE& table, std::string_view name,
         is_string(column.kind) ? static_cast<std::uint16_t>(field.charset()->number) : 0;
     definition.nullable = column.nullable;
     definition.stored = column.stored;
+    definition.system_time = system_time_of(field, table);
     result.definition.columns.push_back(std::move(definition));
   }
 
