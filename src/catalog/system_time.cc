@@ -10,7 +10,8 @@ Result<TablePointer> Catalog::store_system_time(std::string_view name,
   const MutexLock guard(mutex_);
   const auto found = tables_.find(name);
   if (found == tables_.end()) {
-    return Status(ErrorCode::kTableNotFound, "table '" + std::string(name) + "' does not exist");
+    return Status(ErrorCode::kTableNotFound,
+                  "table '" + std::string(name) + "' does not exist in the engine");
   }
   TableDefinition table = *found->second;
   BASALT_ASSERT(table.columns.size() == columns.size());

@@ -52,6 +52,8 @@ extern "C" void my_printf_error(unsigned int code, const char* format, unsigned 
 extern "C" int thd_rpl_deadlock_check(MYSQL_THD waiter, MYSQL_THD holder);
 extern "C" int thd_deadlock_victim_preference(const MYSQL_THD first, const MYSQL_THD second);
 sys_var* intern_find_sys_var(const char* name, size_t length);
+TABLE* find_fk_open_table(THD* thd, const char* database, size_t database_length, const char* table,
+                          size_t table_length);
 void ignore_db_dirs_append(const char* name);
 void mysql_bin_log_commit_pos(THD* thd, unsigned long long* offset, const char** file);
 

@@ -16,7 +16,9 @@ constexpr std::chrono::seconds kClientLookInterval{1};
 }  // namespace
 
 Session::Session(THD* thd)
-    : thd_(thd), transaction_(the_engine().transactions().make_transaction(thd)) {}
+    : thd_(thd),
+      cascade_context_(thd),
+      transaction_(the_engine().transactions().make_transaction(thd)) {}
 
 Session::~Session() {
   if (transaction_->state() == txn::Transaction::State::kPrepared) {

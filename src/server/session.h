@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lock/lock_manager.h"
+#include "server/cascade_context.h"
 #include "table/interruption.h"
 #include "txn/transaction.h"
 #include "txn/transaction_manager.h"
@@ -28,6 +29,7 @@ class Session final : public table::Interruption {
   static void close(THD* thd);
 
   txn::Transaction& transaction() { return *transaction_; }
+  table::StatementContext& cascade_context() { return cascade_context_; }
   // Leaves the transaction, whose decision could not be written, to be completed by others, and
   // goes on with a new one.
   void leave_decided(txn::Decision decision);
@@ -72,6 +74,7 @@ class Session final : public table::Interruption {
 
  private:
   THD* const thd_;
+  CascadeContext cascade_context_;
   uint duplicate_key_ = 0;
   ErrorCode rollback_cause_ = ErrorCode::kOk;
   // Changed with the server's LOCK_thd_data held, as a KILL from another thread comes with it.

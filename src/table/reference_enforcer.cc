@@ -1,10 +1,10 @@
 #include "table/reference_enforcer.h"
 
-#include <cstring>
 #include <utility>
 
 #include "base/assert.h"
 #include "table/cursor.h"
+#include "table/record_values.h"
 #include "table/row_writer.h"
 
 namespace basalt::table {
@@ -20,52 +20,81 @@ LockingRead locking_read(lock::LockMode mode, const lock::WaitPolicy& policy) {
 
 std::size_t column_count(const Table& table) { return table.layout().columns.size(); }
 
-bool is_null_in(const codec::ColumnLayout& column, const std::uint8_t* record) {
-  return column.nullable && (record[column.null_offset] & column.null_mask) != 0;
+// What is read of rows only to know that there are some.
+codec::ColumnSet columns_of_versions(const Table& table, const SystemVersions& versions) {
+  codec::ColumnSet columns(column_count(table));
+  if (versions.exist()) columns.set(*versions.row_end());
+  return columns;
 }
 
-// The bytes that count of a column that is in a key.
-std::string_view value_in(const codec::ColumnLayout& column, const std::uint8_t* record) {
-  const auto* const field = reinterpret_cast<const char*>(record + column.record_offset);
-  if (column.kind != codec::ColumnKind::kVariableString) return {field, column.record_length};
-  std::uint32_t size = 0;
-  std::memcpy(&size, field, column.length_bytes);
-  return {field + column.length_bytes, size};
-}
-
-// As the stored bytes tell, so also where only the case of a letter changes.
-bool differs(const codec::ColumnLayout& column, const std::uint8_t* a, const std::uint8_t* b) {
-  if (is_null_in(column, a) != is_null_in(column, b)) return true;
-  return !is_null_in(column, a) && value_in(column, a) != value_in(column, b);
+// Whether the keys of rows are made of columns that rows do not hold.
+bool has_computed_keys(const catalog::TableDefinition& table) {
+  for (const catalog::IndexDefinition& index : table.indexes) {
+    for (const catalog::KeyPartDefinition& part : index.parts) {
+      if (!table.columns[part.column].stored) return true;
+    }
+  }
+  return false;
 }
 
 bool change_columns(const ChildReference& reference, const codec::TableLayout& layout,
                     const std::uint8_t* old_record, const std::uint8_t* new_record) {
   for (const ChildReference::Columns& column : reference.columns) {
-    if (differs(layout.columns[column.parent], old_record, new_record)) return true;
+    if (values_differ(layout.columns[column.parent], old_record, new_record)) return true;
   }
   return false;
 }
 
 }  // namespace
 
-// What it takes to change the rows of a child, kept from row to row.
+// What it takes to find the rows of a parent, kept from row to row.
+struct ReferenceEnforcer::ParentAccess {
+  explicit ParentAccess(const Table& parent)
+      : cursor(parent), versions(parent), record(parent.layout().record_length) {}
+
+  Cursor cursor;
+  const SystemVersions versions;
+  std::vector<std::uint8_t> record;
+};
+
+// What it takes to change the rows of a child, likewise.
 struct ReferenceEnforcer::ChildAccess {
   ChildAccess(const Table& child, std::shared_ptr<const TableReferences> references,
               TableSource& tables)
-      : cursor(child),
+      : table(child),
+        cursor(child),
         enforcer(child, std::move(references), tables),
         writer(child),
+        has_computed_keys(table::has_computed_keys(child.definition())),
         record(child.layout().record_length),
         new_record(child.layout().record_length) {
     writer.set_references(&enforcer);
   }
 
+  const SystemVersions& versions() const { return enforcer.versions_; }
+  Status find_context(StatementContext*& context) const {
+    context = enforcer.context_;
+    if (context != nullptr) return Status::ok();
+    return Status(ErrorCode::kUnsupported, "no statement tells the time and computes columns");
+  }
+  Status compute(StatementContext::Version version) {
+    if (!has_computed_keys) return Status::ok();
+    StatementContext* context = nullptr;
+    BASALT_TRY(find_context(context));
+    const bool is_new = version == StatementContext::Version::kNew;
+    return context->compute_columns(table, version, (is_new ? new_record : record).data(),
+                                    is_new ? new_blobs : blobs);
+  }
+
+  const Table& table;
   Cursor cursor;
   ReferenceEnforcer enforcer;
   RowWriter writer;
+  const bool has_computed_keys;
   std::vector<std::uint8_t> record;
   std::vector<std::uint8_t> new_record;
+  std::vector<std::string> blobs;  // of either
+  std::vector<std::string> new_blobs;
 };
 
 ReferenceEnforcer::ReferenceEnforcer(const Table& table,
@@ -73,8 +102,9 @@ ReferenceEnforcer::ReferenceEnforcer(const Table& table,
                                      TableSource& tables)
     : table_(table),
       references_(std::move(references)),
+      versions_(table),
       tables_(tables),
-      parent_cursors_(references_->parents.size()),
+      parents_(references_->parents.size()),
       children_(references_->children.size()) {}
 ReferenceEnforcer::~ReferenceEnforcer() = default;
 
@@ -88,6 +118,8 @@ Status ReferenceEnforcer::fail(ErrorCode code, const catalog::ForeignKeyPointer&
 Status ReferenceEnforcer::check_parents(txn::Transaction& transaction,
                                         const std::uint8_t* old_record, const std::uint8_t* record,
                                         const lock::WaitPolicy& policy) {
+  if (versions_.is_history(record)) return Status::ok();
+  if (old_record != nullptr && versions_.is_history(old_record)) old_record = nullptr;
   for (std::size_t i = 0; i < references_->parents.size(); ++i) {
     const ParentReference& reference = references_->parents[i];
     // The row at the other end has just been given the values.
@@ -116,6 +148,7 @@ Status ReferenceEnforcer::check_parent(txn::Transaction& transaction, std::size_
       prefix_ == other_prefix_) {
     return Status::ok();  // the row references itself
   }
+  prefix_ += reference.current;
   bool found = false;
   BASALT_TRY(find_parent(transaction, number, policy, found));
   return found ? Status::ok() : fail(ErrorCode::kNoReferencedRow, reference.key);
@@ -130,15 +163,19 @@ Status ReferenceEnforcer::find_parent(txn::Transaction& transaction, std::size_t
     BASALT_TRY(transaction.lock(prefix_, lock::LockMode::kShared, policy));
     return transaction.get(parent.family(reference.index_number), prefix_, {}, found_, found);
   }
-  std::unique_ptr<Cursor>& cursor = parent_cursors_[number];
-  if (cursor == nullptr) cursor = std::make_unique<Cursor>(parent);
-  parent_record_.resize(parent.layout().record_length);
-  cursor->set_interruption(interruption_);
-  cursor->open(transaction, reference.index_number,
-               LockingRead{.mode = lock::LockMode::kShared, .wait = policy},
-               codec::ColumnSet(column_count(parent)), false);
-  Status status = cursor->seek(SeekMode::kFirstWithPrefix, prefix_, parent_record_.data(), found);
-  cursor->close();
+  std::unique_ptr<ParentAccess>& access = parents_[number];
+  if (access == nullptr) access = std::make_unique<ParentAccess>(parent);
+  Cursor& cursor = access->cursor;
+  std::uint8_t* const record = access->record.data();
+  cursor.set_interruption(interruption_);
+  cursor.open(transaction, reference.index_number,
+              LockingRead{.mode = lock::LockMode::kShared, .wait = policy},
+              columns_of_versions(parent, access->versions), false);
+  Status status = cursor.seek(SeekMode::kFirstWithPrefix, prefix_, record, found);
+  while (status.is_ok() && found && access->versions.is_history(record)) {
+    status = cursor.next_with_prefix(record, found);
+  }
+  cursor.close();
   return status;
 }
 
@@ -146,6 +183,8 @@ Status ReferenceEnforcer::find_parent(txn::Transaction& transaction, std::size_t
 
 bool ReferenceEnforcer::is_followed(const std::uint8_t* old_record,
                                     const std::uint8_t* new_record) const {
+  if (versions_.is_history(old_record)) return false;
+  if (versions_.is_history(new_record)) return has_children();
   for (const ChildReference& reference : references_->children) {
     if (change_columns(reference, table_.layout(), old_record, new_record)) return true;
   }
@@ -154,6 +193,7 @@ bool ReferenceEnforcer::is_followed(const std::uint8_t* old_record,
 
 Status ReferenceEnforcer::follow_removal(txn::Transaction& transaction, const std::uint8_t* record,
                                          const lock::WaitPolicy& policy) {
+  if (versions_.is_history(record)) return Status::ok();
   return follow({transaction, record, nullptr, policy});
 }
 
@@ -161,6 +201,7 @@ Status ReferenceEnforcer::follow_update(txn::Transaction& transaction,
                                         const std::uint8_t* old_record,
                                         const std::uint8_t* new_record,
                                         const lock::WaitPolicy& policy) {
+  if (versions_.is_history(new_record)) return follow_removal(transaction, old_record, policy);
   return follow({transaction, old_record, new_record, policy});
 }
 
@@ -187,6 +228,7 @@ Status ReferenceEnforcer::follow_key(const Change& change, std::size_t number,
     return fail(ErrorCode::kRowIsReferenced, reference.key);
   }
   if (!reference.codec->make_prefix(change.old_record, prefix_)) return Status::ok();
+  prefix_ += reference.current;
   switch (action) {
     case ReferentialAction::kRestrict:
     case ReferentialAction::kNoAction: return restrict_children(change, number);
@@ -204,10 +246,13 @@ Status ReferenceEnforcer::restrict_children(const Change& change, std::size_t nu
   ChildAccess& child = *access.value();
   child.cursor.open(change.transaction, reference.index_number,
                     locking_read(lock::LockMode::kShared, change.policy),
-                    codec::ColumnSet(column_count(*reference.child)), false);
+                    columns_of_versions(*reference.child, child.versions()), false);
   bool found = false;
   Status status =
       child.cursor.seek(SeekMode::kFirstWithPrefix, prefix_, child.record.data(), found);
+  while (status.is_ok() && found && child.versions().is_history(child.record.data())) {
+    status = child.cursor.next_with_prefix(child.record.data(), found);
+  }
   child.cursor.close();
   BASALT_TRY(std::move(status));
   return found ? fail(ErrorCode::kRowIsReferenced, reference.key) : Status::ok();
@@ -245,6 +290,10 @@ Status ReferenceEnforcer::change_children(const Change& change, std::size_t numb
   const std::string prefix = prefix_;
   Status status = child.cursor.seek(SeekMode::kFirstWithPrefix, prefix, child.record.data(), found);
   while (status.is_ok() && found) {
+    if (child.versions().is_history(child.record.data())) {
+      status = child.cursor.next_with_prefix(child.record.data(), found);
+      continue;
+    }
     if (step.depth > CascadeStep::kDepthMax) {
       status = fail(ErrorCode::kCascadeTooDeep, reference.key);
       break;
@@ -266,20 +315,63 @@ Status ReferenceEnforcer::change_child(const Change& change, std::size_t number,
                                        bool removes) {
   const ChildReference& reference = references_->children[number];
   const std::string primary_key = child.cursor.primary_key();
-  Status status;
-  if (removes) {
-    status = child.writer.remove(change.transaction, child.record.data(), primary_key);
-  } else {
-    if (!make_child_record(change, number, child)) {
-      return fail(ErrorCode::kRowIsReferenced, reference.key);
-    }
-    status = child.writer.update(change.transaction, child.record.data(), child.new_record.data(),
-                                 primary_key);
+  BASALT_TRY(child.compute(StatementContext::Version::kStored));
+  if (removes) return note_failure(child, remove_child(change, child, primary_key));
+  if (!make_child_record(change, number, child)) {
+    return fail(ErrorCode::kRowIsReferenced, reference.key);
   }
-  if (!status.is_ok() && child.enforcer.failed_key() != nullptr) {
-    failed_key_ = child.enforcer.failed_key();
+  return note_failure(child, update_child(change, child, primary_key));
+}
+
+Status ReferenceEnforcer::remove_child(const Change& change, ChildAccess& child,
+                                       std::string_view primary_key) {
+  if (child.versions().exist()) {
+    BASALT_TRY(make_history(child));
+    Status status = child.writer.update(change.transaction, child.record.data(),
+                                        child.new_record.data(), primary_key);
+    // There is history of this moment already: there is no more of it, as where the server removes
+    // rows.
+    if (!status.is(ErrorCode::kDuplicateKey)) return status;
   }
-  return status;
+  return child.writer.remove(change.transaction, child.record.data(), primary_key);
+}
+
+// From the child's record to its new_record.
+Status ReferenceEnforcer::update_child(const Change& change, ChildAccess& child,
+                                       std::string_view primary_key) {
+  const bool is_kept = child.versions().is_kept(child.record.data(), child.new_record.data());
+  if (is_kept) {
+    StatementContext* context = nullptr;
+    BASALT_TRY(child.find_context(context));
+    child.versions().begin(context->time(), child.new_record.data());
+  }
+  BASALT_TRY(child.compute(StatementContext::Version::kNew));
+  BASALT_TRY(child.writer.update(change.transaction, child.record.data(), child.new_record.data(),
+                                 primary_key));
+  if (!is_kept) return Status::ok();
+  BASALT_TRY(make_history(child));
+  return child.writer.insert(change.transaction, child.new_record.data());
+}
+
+Status ReferenceEnforcer::make_history(ChildAccess& child) {
+  StatementContext* context = nullptr;
+  BASALT_TRY(child.find_context(context));
+  child.new_record = child.record;
+  child.versions().end(context->time(), child.new_record.data());
+  return child.compute(StatementContext::Version::kNew);
+}
+
+// Tells what a failure further down was about.
+Status ReferenceEnforcer::note_failure(const ChildAccess& child, Status status) {
+  if (status.is_ok()) return status;
+  if (child.enforcer.failed_key() != nullptr) failed_key_ = child.enforcer.failed_key();
+  if (status.is(ErrorCode::kDuplicateInChild)) {
+    duplicate_in_child_ = child.enforcer.duplicate_in_child();
+  }
+  if (!status.is(ErrorCode::kDuplicateKey)) return status;
+  duplicate_in_child_ = {child.table.definition().name,
+                         child.table.index(child.writer.duplicate_index()).name};
+  return Status(ErrorCode::kDuplicateInChild, duplicate_in_child_.table);
 }
 
 // The child's row with the parent's new values, or with NULL. False if it cannot hold them.
@@ -313,6 +405,7 @@ Result<ReferenceEnforcer::ChildAccess*> ReferenceEnforcer::child_access(std::siz
   }
   access->cursor.set_interruption(interruption_);
   access->enforcer.set_interruption(interruption_);
+  access->enforcer.set_context(context_);
   return access.get();
 }
 

@@ -8,6 +8,8 @@
 #include "lock/lock_manager.h"
 #include "table/interruption.h"
 #include "table/references.h"
+#include "table/statement_context.h"
+#include "table/system_versions.h"
 #include "table/table.h"
 #include "txn/transaction.h"
 
@@ -37,9 +39,11 @@ struct CascadeStep {
 // Old rows    Rows that reference one which goes are found with locks, in their newest versions;
 //             those that others insert meanwhile wait for the referenced row. They are removed or
 //             changed in turn, with what references them.
+// History     Rows that are history reference nothing and are not referenced; a row that becomes
+//             history is removed. Changes of children make history as the server's own do.
 // Errors      kNoReferencedRow, kRowIsReferenced, kCascadeTooDeep: failed_key() tells which key.
-//             Others as of Cursor and RowWriter. What was changed before is left to the caller to
-//             undo.
+//             kDuplicateInChild: duplicate_in_child() tells of what. Others as of Cursor, RowWriter
+//             and StatementContext. What was changed before is left to the caller to undo.
 // Threads     Belongs to one RowWriter.
 class ReferenceEnforcer {
  public:
@@ -52,6 +56,8 @@ class ReferenceEnforcer {
 
   const TableReferences& references() const { return *references_; }
   void set_interruption(const Interruption* interruption) { interruption_ = interruption; }
+  // It outlives the calls. Without one, children that need it are not changed: kUnsupported.
+  void set_context(StatementContext* context) { context_ = context; }
   // The rows that are changed now are changed because of `step`; null: by the statement. It
   // outlives the calls.
   void set_cause(const CascadeStep* step) { cause_ = step; }
@@ -71,8 +77,16 @@ class ReferenceEnforcer {
 
   // Of the last such error; null before.
   const catalog::ForeignKeyPointer& failed_key() const { return failed_key_; }
+  // An index of another table.
+  struct IndexName {
+    std::string table;  // "database/table"
+    std::string index;
+  };
+  // Of the last such error.
+  const IndexName& duplicate_in_child() const { return duplicate_in_child_; }
 
  private:
+  struct ParentAccess;
   struct ChildAccess;
   // The change of this table's row that is being followed.
   struct Change {
@@ -92,22 +106,29 @@ class ReferenceEnforcer {
   Status change_children(const Change& change, std::size_t number, bool removes);
   Status change_child(const Change& change, std::size_t number, ChildAccess& child, bool removes);
   bool make_child_record(const Change& change, std::size_t number, ChildAccess& child) const;
+  Status remove_child(const Change& change, ChildAccess& child, std::string_view primary_key);
+  Status update_child(const Change& change, ChildAccess& child, std::string_view primary_key);
+  // Has new_record be the child's record as history has it.
+  Status make_history(ChildAccess& child);
+  Status note_failure(const ChildAccess& child, Status status);
   Result<ChildAccess*> child_access(std::size_t number);
   bool was_updated_before(const CascadeStep& step, catalog::TableId table) const;
   Status fail(ErrorCode code, const catalog::ForeignKeyPointer& key);
 
   const Table& table_;
   const std::shared_ptr<const TableReferences> references_;
+  const SystemVersions versions_;
   TableSource& tables_;
   const Interruption* interruption_ = nullptr;
+  StatementContext* context_ = nullptr;
   const CascadeStep* cause_ = nullptr;
-  std::vector<std::unique_ptr<Cursor>> parent_cursors_;  // of each parent; null until needed
-  std::vector<std::unique_ptr<ChildAccess>> children_;   // likewise
-  std::vector<std::uint8_t> parent_record_;
+  std::vector<std::unique_ptr<ParentAccess>> parents_;  // of each parent; null until needed
+  std::vector<std::unique_ptr<ChildAccess>> children_;  // likewise
   std::string prefix_;
   std::string other_prefix_;
   kv::PinnedValue found_;
   catalog::ForeignKeyPointer failed_key_;
+  IndexName duplicate_in_child_;
 };
 
 }  // namespace basalt::table

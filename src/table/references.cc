@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/key_range.h"
 #include "base/names.h"
+#include "table/system_versions.h"
 
 namespace basalt::table {
 namespace {
@@ -48,6 +50,41 @@ std::unique_ptr<const codec::ReferenceCodec> make_codec(const Table& from,
   return std::make_unique<const codec::ReferenceCodec>(from.layout(), columns, index.id, parts);
 }
 
+// Whether the part of the index behind its first `count` is the row's end.
+bool goes_on_with_row_end(const catalog::TableDefinition& table,
+                          const catalog::IndexDefinition& index, std::size_t count) {
+  if (index.parts.size() <= count) return false;
+  return table.columns[index.parts[count].column].system_time == catalog::SystemTime::kRowEnd;
+}
+
+// Whether the first `count` parts tell one current row from all others.
+bool is_unique_on(const catalog::TableDefinition& table, const catalog::IndexDefinition& index,
+                  std::size_t count) {
+  if (!index.unique || index.parts.size() < count) return false;
+  for (std::size_t i = 0; i < count; ++i) {
+    const catalog::ColumnDefinition& column = table.columns[index.parts[i].column];
+    if (column.system_time == catalog::SystemTime::kRowEnd) return false;
+  }
+  return index.parts.size() == count ||
+         (index.parts.size() == count + 1 && goes_on_with_row_end(table, index, count));
+}
+
+// What the keys of current rows have behind the first `count` parts, if that is the row's end.
+std::string current_part(const Table& table, std::size_t index_number, std::size_t count) {
+  const catalog::IndexDefinition& index = table.index(index_number);
+  if (!goes_on_with_row_end(table.definition(), index, count)) return {};
+  const catalog::KeyPartDefinition& part = index.parts[count];
+  const codec::ColumnLayout& column = table.layout().columns[part.column];
+  codec::TableLayout row_end;
+  row_end.columns = {{.kind = column.kind, .record_length = column.record_length}};
+  row_end.record_length = column.record_length;
+  if (column.record_length != kEndOfTime.size()) return {};
+  const codec::ReferenceCodec codec(row_end, {0}, index.id, {{column.nullable, part.descending}});
+  std::string key;
+  codec.make_prefix(kEndOfTime.data(), key);
+  return key.substr(kIndexIdBytes);
+}
+
 Status bind_parent(const Table& table, TableSource& tables, ParentReference& reference) {
   const catalog::ForeignKeyDefinition& key = *reference.key;
   reference.columns = columns_of(key, Side::kChild, table.definition());
@@ -64,8 +101,9 @@ Status bind_parent(const Table& table, TableSource& tables, ParentReference& ref
   const catalog::IndexDefinition& index = parent->index(number);
   reference.parent = parent;
   reference.index_number = number;
-  reference.is_unique = index.unique && index.parts.size() == referenced.size();
+  reference.is_unique = is_unique_on(parent->definition(), index, referenced.size());
   reference.codec = make_codec(table, own, *parent, number);
+  reference.current = current_part(*parent, number, referenced.size());
   if (key.references_itself()) reference.own_key = make_codec(table, referenced, *parent, number);
   return Status::ok();
 }
@@ -88,6 +126,7 @@ Status bind_child(const Table& table, TableSource& tables, ChildReference& refer
   if (!are_equal_in_keys(table, own, *child, referencing)) return Status::ok();
   reference.index_number = number;
   reference.codec = make_codec(table, own, *child, number);
+  reference.current = current_part(*child, number, referencing.size());
   return Status::ok();
 }
 
@@ -133,7 +172,7 @@ std::size_t find_index_on(const catalog::TableDefinition& table,
                                      return part.column == column && part.prefix_length == 0;
                                    });
     if (!begins) continue;
-    if (index.unique && index.parts.size() == columns.size()) return i;
+    if (is_unique_on(table, index, columns.size())) return i;
     if (best == table.indexes.size()) best = i;
   }
   return best;

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -34,11 +35,14 @@ struct ParentReference {
   // rows with a NULL among the columns may be written.
   std::shared_ptr<const Table> parent;
   std::size_t index_number = 0;
-  // The referenced columns are all parts of an index that keeps its values unique: the prefix is
-  // the key of the row's entry, or of the row.
+  // The index keeps the referenced columns' values unique, those of current rows at least: the
+  // prefix is the key of the row's entry, or of the row.
   bool is_unique = false;
   // From the child's records to the parent's index. Null as `parent`.
   std::unique_ptr<const codec::ReferenceCodec> codec;
+  // What the prefix goes on with where the parent's next part is the row's end: that of current
+  // rows.
+  std::string current;
   // Where child and parent are one table, from its records as those of the parent; else null.
   std::unique_ptr<const codec::ReferenceCodec> own_key;
 };
@@ -58,6 +62,7 @@ struct ChildReference {
   std::vector<Columns> columns;
   // From the parent's records to the child's index. Null: there is none.
   std::unique_ptr<const codec::ReferenceCodec> codec;
+  std::string current;  // as of ParentReference, in the child's index
 };
 
 // Immutable.
@@ -78,9 +83,9 @@ Result<std::shared_ptr<const TableReferences>> bind_references(const Table& tabl
 // The number of the column called `name`, in any case of its letters; the number of columns if
 // there is none.
 std::size_t find_column(const catalog::TableDefinition& table, std::string_view name);
-// The index of `table` that begins with `columns`, in this order and as a whole; one that has no
-// further parts and keeps values unique goes before all others. The number of indexes if there is
-// none.
+// The index of `table` that begins with `columns`, in this order and as a whole; one that keeps the
+// values unique, of current rows at least, goes before all others. The number of indexes if there
+// is none.
 std::size_t find_index_on(const catalog::TableDefinition& table,
                           const std::vector<std::uint32_t>& columns);
 

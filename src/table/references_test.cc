@@ -6,13 +6,14 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "table/record_values.h"
 #include "table/reference_enforcer.h"
 #include "table/stored_layout.h"
 #include "table/test_support.h"
 
 // Goal: whatever is inserted, changed or removed, each row that references another one finds it,
-// and what a foreign key is to do is done wholly or not at all. Method: tables of an integer key
-// and integer columns, whose rows are compared with what InnoDB would hold.
+// and what a foreign key is to do is done wholly or not at all. Method: rows of integers are
+// compared with what InnoDB would hold.
 namespace basalt::table::test {
 namespace {
 
@@ -61,6 +62,37 @@ class IntegerTables final : public TableSource {
   std::map<catalog::TableId, std::shared_ptr<TableState>> states_;
 };
 
+// A statement of the second `now`, in which a column that is not stored is ten times the one before
+// it, which must be below 100 in new rows.
+class TestStatement final : public StatementContext {
+ public:
+  int now = 0;
+  bool computes = true;
+
+  SystemTimestamp time() override { return timestamp(now); }
+  Status compute_columns(const Table& table, Version version, std::uint8_t* record,
+                         std::vector<std::string>&) override {
+    if (!computes) return Status::of(ErrorCode::kUnsupported);
+    for (std::size_t i = 1; i < table.layout().columns.size(); ++i) {
+      const codec::ColumnLayout& column = table.layout().columns[i];
+      if (column.stored) continue;
+      const codec::ColumnLayout& base = table.layout().columns[i - 1];
+      record[column.null_offset] &= static_cast<std::uint8_t>(~column.null_mask);
+      if (is_null_in(base, record)) {
+        codec::set_column_null(column, record);
+        continue;
+      }
+      const int value = load_le<int>(record + base.record_offset);
+      if (version == Version::kNew && value >= 100) return Status::of(ErrorCode::kInterrupted);
+      store_le(record + column.record_offset, 10 * value);
+    }
+    return Status::ok();
+  }
+  static SystemTimestamp timestamp(int second) {
+    return {0, 0, 0, static_cast<std::uint8_t>(second), 0, 0, 0};
+  }
+};
+
 class ReferencesTest : public testing::Test {
  protected:
   ReferencesTest() {
@@ -82,6 +114,34 @@ class ReferencesTest : public testing::Test {
       table.columns.push_back({column, ColumnKind::kSignedInteger, 4, 0, true, true});
       table.indexes.push_back({"by_" + column, 0, 0, is_unique, {{i, 0, i % 2 == 0, 4}}});
     }
+    must(catalog_.create(std::move(table), 1, std::move(keys)));
+  }
+  // As create(), WITH SYSTEM VERSIONING: a row's last two columns are since when, in seconds, and
+  // until when it is current; NULL: it is. The last of the other columns is without versioning.
+  void create_versioned(const std::string& name, std::size_t columns,
+                        std::vector<std::size_t> unique = {},
+                        std::vector<ForeignKeyDefinition> keys = {}) {
+    create(name + "_", columns, std::move(unique));
+    catalog::TableDefinition table = *catalog_.find("t/" + name + "_");
+    table.name = "t/" + name;
+    const auto count = static_cast<std::uint32_t>(columns);
+    table.columns.back().system_time = catalog::SystemTime::kUnversioned;
+    table.columns.push_back({"row_start", ColumnKind::kOrderedBytes, 7, 0, false, true,
+                             catalog::SystemTime::kRowStart});
+    table.columns.push_back(
+        {"row_end", ColumnKind::kOrderedBytes, 7, 0, false, true, catalog::SystemTime::kRowEnd});
+    for (catalog::IndexDefinition& index : table.indexes) {
+      if (index.unique) index.parts.push_back({count + 2, 0, index.parts[0].descending, 7});
+    }
+    must(catalog_.create(std::move(table), 1, std::move(keys)));
+  }
+  // Columns id and c1, and c2, which is computed of c1; both are indexed, c2 perhaps unique.
+  void create_computed(const std::string& name, bool is_unique,
+                       std::vector<ForeignKeyDefinition> keys) {
+    create(name + "_", 2, is_unique ? std::vector<std::size_t>{2} : std::vector<std::size_t>{});
+    catalog::TableDefinition table = *catalog_.find("t/" + name + "_");
+    table.name = "t/" + name;
+    table.columns.back().stored = false;
     must(catalog_.create(std::move(table), 1, std::move(keys)));
   }
   // From column `column` of `child` to `referenced` of `parent`.
@@ -118,6 +178,10 @@ class ReferencesTest : public testing::Test {
       return open.writer.update(*transaction_, record(*open.table, from).data(),
                                 record(*open.table, to).data(), {});
     }
+    TestStatement& statement() { return statement_; }
+    const ReferenceEnforcer::IndexName& duplicate_in_child(const std::string& name) {
+      return opened(name).enforcer.duplicate_in_child();
+    }
     const ForeignKeyDefinition* failed_key(const std::string& name) {
       return opened(name).enforcer.failed_key().get();
     }
@@ -131,7 +195,10 @@ class ReferencesTest : public testing::Test {
       IntegerRows rows;
       bool found = false;
       must(cursor.seek_first(record.data(), found));
+      std::vector<std::string> blobs;
       while (found) {
+        must(statement_.compute_columns(table, StatementContext::Version::kStored, record.data(),
+                                        blobs));
         rows.push_back(row_of_record(table, record));
         must(cursor.next(record.data(), found));
       }
@@ -149,7 +216,12 @@ class ReferencesTest : public testing::Test {
       std::vector<std::uint8_t> record(table.layout().record_length);
       std::vector<std::string> problems;
       must(checker.run(
-          record.data(), [](std::uint8_t*) { return Status::ok(); },
+          record.data(),
+          [&](std::uint8_t* row) {
+            std::vector<std::string> blobs;
+            return statement_.compute_columns(table, StatementContext::Version::kStored, row,
+                                              blobs);
+          },
           [&](const std::string& problem) { problems.push_back(problem); }));
       return problems;
     }
@@ -172,6 +244,7 @@ class ReferencesTest : public testing::Test {
       std::unique_ptr<Open>& open = open_[name];
       if (open == nullptr) {
         open = std::make_unique<Open>(must(test_.tables_.open_stored("t/" + name)), test_.tables_);
+        open->enforcer.set_context(&statement_);
       }
       return *open;
     }
@@ -179,7 +252,10 @@ class ReferencesTest : public testing::Test {
       std::vector<std::uint8_t> record(table.layout().record_length);
       for (std::size_t i = 0; i < row.size(); ++i) {
         const codec::ColumnLayout& column = table.layout().columns[i];
-        if (row[i]) {
+        if (column.kind == ColumnKind::kOrderedBytes) {
+          const SystemTimestamp time = row[i] ? TestStatement::timestamp(*row[i]) : kEndOfTime;
+          std::copy(time.begin(), time.end(), record.begin() + column.record_offset);
+        } else if (row[i]) {
           store_le(record.data() + column.record_offset, *row[i]);
         } else {
           codec::set_column_null(column, record.data());
@@ -190,7 +266,12 @@ class ReferencesTest : public testing::Test {
     static IntegerRow row_of_record(const Table& table, const std::vector<std::uint8_t>& record) {
       IntegerRow row;
       for (const codec::ColumnLayout& column : table.layout().columns) {
-        const bool is_null = (record[column.null_offset] & column.null_mask) != 0;
+        if (column.kind == ColumnKind::kOrderedBytes) {
+          const bool is_end = record[column.record_offset] != 0;
+          row.push_back(is_end ? std::nullopt : std::optional(record[column.record_offset + 3]));
+          continue;
+        }
+        const bool is_null = is_null_in(column, record.data());
         row.push_back(is_null ? std::nullopt
                               : std::optional(load_le<int>(record.data() + column.record_offset)));
       }
@@ -198,6 +279,7 @@ class ReferencesTest : public testing::Test {
     }
 
     ReferencesTest& test_;
+    TestStatement statement_;
     std::unique_ptr<txn::Transaction> transaction_;
     std::map<std::string, std::unique_ptr<Open>> open_;
   };
@@ -400,6 +482,118 @@ TEST_F(ReferencesTest, RowsAreLookedForInTheirNewestVersions) {
   must(old->commit(kv::Durability::kBuffered));
   EXPECT_EQ(first.rows("child"), (IntegerRows{{2, 2}}));
   EXPECT_EQ(first.rows("parent"), (IntegerRows{{2}}));
+}
+
+TEST_F(ReferencesTest, HistoryReferencesNothingAndIsNotReferenced) {
+  create_versioned("parent", 1);
+  create_versioned("child", 1, {}, {key("child", "c1", "parent", "id")});
+  Client client(*this);
+  EXPECT_TRUE(succeeds(client.insert("child", {5, 9, 1, 2})));
+  EXPECT_TRUE(fails_with(ErrorCode::kNoReferencedRow, client.insert("child", {5, 9, 1, kNull})));
+  must(client.insert("parent", {7, 70, 1, kNull}));
+  must(client.insert("child", {1, 7, 1, kNull}));
+  const auto remove = [&] { return client.update("parent", {7, 70, 1, kNull}, {7, 70, 1, 3}); };
+  EXPECT_TRUE(fails_with(ErrorCode::kRowIsReferenced, remove()));
+  must(client.update("child", {1, 7, 1, kNull}, {1, 7, 1, 2}));
+  must(remove());
+  EXPECT_TRUE(fails_with(ErrorCode::kNoReferencedRow, client.insert("child", {1, 7, 3, kNull})));
+  EXPECT_TRUE(succeeds(client.remove("parent", {7, 70, 1, 3})));
+}
+
+TEST_F(ReferencesTest, HistoryIsPassedOverInEveryIndexThatIsReferenced) {
+  create_versioned("parent", 2, {2});
+  create("child", 2, {}, {key("child", "c1", "parent", "c1"), key("child", "c2", "parent", "c2")});
+  Client client(*this);
+  must(client.insert("parent", {1, 5, 6, 1, 2}));
+  EXPECT_TRUE(fails_with(ErrorCode::kNoReferencedRow, client.insert("child", {1, 5, kNull})));
+  EXPECT_TRUE(fails_with(ErrorCode::kNoReferencedRow, client.insert("child", {1, kNull, 6})));
+  must(client.insert("parent", {1, 5, 6, 2, kNull}));
+  EXPECT_TRUE(succeeds(client.insert("child", {1, 5, 6})));
+}
+
+TEST_F(ReferencesTest, ChangesOfVersionedChildrenMakeHistory) {
+  create("parent", 0);
+  create_versioned("child", 2, {},
+                   {key("child", "c1", "parent", "id", ReferentialAction::kCascade,
+                        ReferentialAction::kCascade)});
+  Client client(*this);
+  must(client.insert("parent", {1}));
+  must(client.insert("child", {10, 1, 0, 1, kNull}));
+  client.statement().now = 2;
+  EXPECT_TRUE(succeeds(client.update("parent", {1}, {2})));
+  EXPECT_EQ(client.rows("child"), (IntegerRows{{10, 1, 0, 1, 2}, {10, 2, 0, 2, kNull}}));
+  client.statement().now = 3;
+  EXPECT_TRUE(succeeds(client.remove("parent", {2})));
+  EXPECT_EQ(client.rows("child"), (IntegerRows{{10, 1, 0, 1, 2}, {10, 2, 0, 2, 3}}));
+}
+
+TEST_F(ReferencesTest, ColumnsWithoutVersioningMakeNoHistory) {
+  create("parent", 0);
+  create_versioned("child", 1, {},
+                   {key("child", "c1", "parent", "id", ReferentialAction::kSetNull)});
+  Client client(*this);
+  must(client.insert("parent", {1}));
+  must(client.insert("child", {10, 1, 1, kNull}));
+  client.statement().now = 2;
+  EXPECT_TRUE(succeeds(client.remove("parent", {1})));
+  EXPECT_EQ(client.rows("child"), (IntegerRows{{10, kNull, 1, kNull}}));
+}
+
+TEST_F(ReferencesTest, ASecondHistoryOfOneMomentIsADuplicateOrLeftOut) {
+  create("parent", 0);
+  create_versioned("child", 2, {},
+                   {key("child", "c1", "parent", "id", ReferentialAction::kCascade,
+                        ReferentialAction::kCascade)});
+  Client client(*this);
+  must(client.insert("parent", {1}));
+  must(client.insert("child", {10, 1, 0, 1, kNull}));
+  must(client.insert("child", {10, 9, 0, 1, 2}));
+  client.statement().now = 2;
+  EXPECT_TRUE(fails_with(ErrorCode::kDuplicateInChild, client.update("parent", {1}, {2})));
+  EXPECT_EQ(client.duplicate_in_child("parent").table, "t/child");
+  EXPECT_EQ(client.rows("child"), (IntegerRows{{10, 9, 0, 1, 2}, {10, 1, 0, 1, kNull}}));
+  EXPECT_TRUE(succeeds(client.remove("parent", {1})));
+  EXPECT_EQ(client.rows("child"), (IntegerRows{{10, 9, 0, 1, 2}}));
+}
+
+TEST_F(ReferencesTest, IndexesOnComputedColumnsOfChildrenFollow) {
+  create("parent", 0);
+  create_computed("cascaded", false,
+                  {key("cascaded", "c1", "parent", "id", ReferentialAction::kCascade,
+                       ReferentialAction::kCascade)});
+  create_computed("emptied", false,
+                  {key("emptied", "c1", "parent", "id", ReferentialAction::kSetNull,
+                       ReferentialAction::kCascade)});
+  Client client(*this);
+  for (const int id : {1, 2}) {
+    must(client.insert("parent", {id}));
+    must(client.insert("cascaded", {id, id, 10 * id}));
+    must(client.insert("emptied", {id, id, 10 * id}));
+  }
+  EXPECT_TRUE(succeeds(client.update("parent", {1}, {3})));
+  EXPECT_TRUE(succeeds(client.remove("parent", {2})));
+  client.commit();
+  EXPECT_EQ(client.rows("cascaded"), (IntegerRows{{1, 3, 30}}));
+  EXPECT_EQ(client.rows("emptied"), (IntegerRows{{1, 3, 30}, {2, kNull, kNull}}));
+  EXPECT_TRUE(client.check("cascaded").empty());
+  EXPECT_TRUE(client.check("emptied").empty());
+}
+
+TEST_F(ReferencesTest, ARowThatCannotBeComputedStays) {
+  create("parent", 0);
+  create_computed("child", true,
+                  {key("child", "c1", "parent", "id", ReferentialAction::kCascade,
+                       ReferentialAction::kCascade)});
+  Client client(*this);
+  must(client.insert("parent", {1}));
+  must(client.insert("child", {1, 1, 10}));
+  EXPECT_TRUE(fails_with(ErrorCode::kInterrupted, client.update("parent", {1}, {100})));
+  must(client.insert("child", {2, kNull, 50}));
+  EXPECT_TRUE(fails_with(ErrorCode::kDuplicateInChild, client.update("parent", {1}, {5})));
+  EXPECT_EQ(client.duplicate_in_child("parent").index, "by_c2");
+  EXPECT_EQ(client.rows("parent"), (IntegerRows{{1}}));
+  client.statement().computes = false;
+  EXPECT_TRUE(fails_with(ErrorCode::kUnsupported, client.remove("parent", {1})));
 }
 
 }  // namespace

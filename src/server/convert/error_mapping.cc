@@ -12,6 +12,7 @@ int to_handler_error(const Status& status, THD* thd) noexcept {
     case ErrorCode::kNoReferencedRow: return HA_ERR_NO_REFERENCED_ROW;
     case ErrorCode::kRowIsReferenced: return HA_ERR_ROW_IS_REFERENCED;
     case ErrorCode::kCascadeTooDeep: return HA_ERR_FK_DEPTH_EXCEEDED;
+    case ErrorCode::kDuplicateInChild: return HA_ERR_FOREIGN_DUPLICATE_KEY;
     case ErrorCode::kLockTimeout:
       if (thd != nullptr) thd->mark_transaction_to_rollback(rollback_on_timeout());
       return HA_ERR_LOCK_WAIT_TIMEOUT;

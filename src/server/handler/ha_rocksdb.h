@@ -113,6 +113,8 @@ class ha_rocksdb final : public handler {
   void free_foreign_key_create_info(char* text) noexcept override;
   bool can_switch_engines() noexcept override;
   bool is_fk_defined_on_table_or_index(uint index) noexcept override;
+  bool get_foreign_dup_key(char* table_name, uint table_name_size, char* key_name,
+                           uint key_name_size) noexcept override;
 
   // ---- reads (handler_read.cc)
   int rnd_init(bool scan) noexcept override;

@@ -157,6 +157,16 @@ bool ha_rocksdb::is_fk_defined_on_table_or_index(uint index) noexcept {
   return false;
 }
 
+// Of the last HA_ERR_FOREIGN_DUPLICATE_KEY.
+bool ha_rocksdb::get_foreign_dup_key(char* table_name, uint table_name_size, char* key_name,
+                                     uint key_name_size) noexcept {
+  if (references_ == nullptr || references_->duplicate_in_child().index.empty()) return false;
+  const table::ReferenceEnforcer::IndexName& name = references_->duplicate_in_child();
+  strmake(table_name, names_in_sql(name.table).table.c_str(), table_name_size - 1);
+  strmake(key_name, name.index.c_str(), key_name_size - 1);
+  return true;
+}
+
 // From here on rows are written with a look at the foreign keys there are, if the session wants it.
 int ha_rocksdb::bind_references(THD* thd) {
   writer_->set_references(nullptr);
@@ -172,6 +182,7 @@ int ha_rocksdb::bind_references(THD* thd) {
   if (!status.is_ok()) return report(std::move(status));
   if (references_ == nullptr) return 0;
   references_->set_interruption(session_);
+  references_->set_context(&session_->cascade_context());
   writer_->set_references(references_.get());
   return 0;
 }

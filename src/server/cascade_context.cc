@@ -1,0 +1,118 @@
+#include "server/cascade_context.h"
+
+#include <cstring>
+
+#include "server/convert/foreign_key_text.h"
+#include "table/record_values.h"
+#include "server/mariadb.h"
+
+namespace basalt::server {
+namespace {
+
+using codec::ColumnKind;
+using codec::ColumnLayout;
+
+// To the server's record. A blob's data stays where it is.
+void copy_in(const ColumnLayout& column, const std::uint8_t* record, Field& field) {
+  if (table::is_null_in(column, record)) {
+    field.set_null();
+    return;
+  }
+  field.set_notnull();
+  std::memcpy(field.ptr, record + column.record_offset, column.record_length);
+}
+
+// From the server's record. The server has one place for a blob's data, so it is moved to `blob`.
+void copy_out(const Field& field, const ColumnLayout& column, std::uint8_t* record,
+              std::string& blob) {
+  if (column.nullable) {
+    std::uint8_t& bits = record[column.null_offset];
+    const bool is_set = field.is_null();
+    bits = static_cast<std::uint8_t>(is_set ? bits | column.null_mask : bits & ~column.null_mask);
+    if (is_set) return;
+  }
+  std::uint8_t* const to = record + column.record_offset;
+  std::memcpy(to, field.ptr, column.record_length);
+  if (column.kind != ColumnKind::kBlob) return;
+  const auto& blob_field = static_cast<const Field_blob&>(field);
+  blob.assign(reinterpret_cast<const char*>(blob_field.get_ptr()), blob_field.get_length());
+  const char* const data = blob.data();
+  std::memcpy(to + column.length_bytes, &data, sizeof(data));
+}
+
+bool fits(const catalog::TableDefinition& table, const TABLE& opened) {
+  if (opened.s->fields != table.columns.size()) return false;
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    const Field& field = *opened.field[i];
+    const catalog::ColumnDefinition& column = table.columns[i];
+    if (field.pack_length() != column.record_length || field.stored_in_db() != column.stored ||
+        (field.null_ptr != nullptr) != column.nullable) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// The columns that are not stored and in an index.
+codec::ColumnSet computed_columns(const catalog::TableDefinition& table) {
+  codec::ColumnSet columns(table.columns.size());
+  for (const catalog::IndexDefinition& index : table.indexes) {
+    for (const catalog::KeyPartDefinition& part : index.parts) {
+      if (!table.columns[part.column].stored) columns.set(part.column);
+    }
+  }
+  return columns;
+}
+
+}  // namespace
+
+table::SystemTimestamp CascadeContext::time() {
+  const auto seconds = static_cast<std::uint32_t>(thd_->query_start());
+  const auto microseconds = static_cast<std::uint32_t>(thd_->query_start_sec_part());
+  table::SystemTimestamp time{};
+  for (std::size_t i = 0; i < 4; ++i) time[i] = static_cast<std::uint8_t>(seconds >> (24 - 8 * i));
+  for (std::size_t i = 0; i < 3; ++i) {
+    time[4 + i] = static_cast<std::uint8_t>(microseconds >> (16 - 8 * i));
+  }
+  return time;
+}
+
+TABLE* CascadeContext::find_opened(const catalog::TableDefinition& table) const {
+  const TableNames names = names_in_sql(table.name);
+  TABLE* const opened = find_fk_open_table(thd_, names.database.data(), names.database.size(),
+                                           names.table.data(), names.table.size());
+  return opened != nullptr && fits(table, *opened) ? opened : nullptr;
+}
+
+Status CascadeContext::compute_columns(const table::Table& table, Version version,
+                                       std::uint8_t* record, std::vector<std::string>& blobs) {
+  const catalog::TableDefinition& definition = table.definition();
+  const std::vector<ColumnLayout>& columns = table.layout().columns;
+  TABLE* const opened = find_opened(definition);
+  if (opened == nullptr) {
+    return Status(ErrorCode::kUnsupported,
+                  "a foreign key changes rows of '" + definition.name +
+                      "', which has an index on a virtual column and was not opened for this "
+                      "statement; change its rows first");
+  }
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (columns[i].stored) copy_in(columns[i], record, *opened->field[i]);
+  }
+  blobs.resize(columns.size());
+  const codec::ColumnSet computed = computed_columns(definition);
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (!computed.test(i)) continue;
+    Field* const field = opened->field[i];
+    const bool is_stored = version == Version::kStored;
+    const int errors = opened->update_virtual_field(field, is_stored);
+    if (!is_stored && errors != 0) {
+      return Status(ErrorCode::kInterrupted, "virtual column '" + definition.columns[i].name +
+                                                 "' of '" + definition.name +
+                                                 "' cannot be computed");
+    }
+    copy_out(*field, columns[i], record, blobs[i]);
+  }
+  return Status::ok();
+}
+
+}  // namespace basalt::server
