@@ -303,7 +303,8 @@ Status Catalog::drop(std::string_view name) {
   return Status::ok();
 }
 
-Status Catalog::rename(std::string_view from, std::string_view to, References references) {
+Status Catalog::rename(std::string_view from, std::string_view to, References references,
+                       std::string_view known_as) {
   const MutexLock guard(mutex_);
   const auto found = tables_.find(from);
   if (found == tables_.end()) return not_found(from);
@@ -314,7 +315,8 @@ Status Catalog::rename(std::string_view from, std::string_view to, References re
   kv::WriteBatch batch;
   batch.remove(kv::kSystemFamily, make_key(RecordType::kTable) + std::string(from));
   put_definition(renamed, batch);
-  std::vector<ForeignKeyDefinition> keys = renamed_foreign_keys(from, to, references);
+  std::vector<ForeignKeyDefinition> keys =
+      renamed_foreign_keys(from, to, known_as.empty() ? from : known_as, references);
   for (const ForeignKeyDefinition& key : keys) put_foreign_key(key, batch);
   BASALT_FAILPOINT("catalog.rename.before_write");
   BASALT_TRY(database_.write(batch, kv::Durability::kSynced));
@@ -369,16 +371,19 @@ std::uint32_t Catalog::put_foreign_keys(std::vector<ForeignKeyDefinition>& keys,
 
 std::vector<ForeignKeyDefinition> Catalog::renamed_foreign_keys(std::string_view from,
                                                                 std::string_view to,
+                                                                std::string_view known_as,
                                                                 References references) const {
   std::map<ForeignKeyId, ForeignKeyDefinition> changed;
   for (const ForeignKeyPointer& key : foreign_keys_.of_child(from)) {
     ForeignKeyDefinition renamed = *key;
     renamed.child = to;
-    if (references == References::kFollow) renamed.name = renamed_constraint(key->name, from, to);
+    if (references == References::kFollow) {
+      renamed.name = renamed_constraint(key->name, known_as, to);
+    }
     changed.emplace(key->id, std::move(renamed));
   }
   if (references == References::kFollow) {
-    for (const ForeignKeyPointer& key : foreign_keys_.of_parent(from)) {
+    for (const ForeignKeyPointer& key : foreign_keys_.of_parent(known_as)) {
       changed.emplace(key->id, *key).first->second.parent = to;
     }
   }

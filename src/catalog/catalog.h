@@ -89,9 +89,10 @@ class Catalog {
     kFollow,  // the table: it has a new name
     kStay,    // the name: the table gives it to another one, or takes it over from one
   };
-  // kTableNotFound, kTableExists.
+  // `known_as`: whose references follow, if not those to `from`: a copy that replaces a table takes
+  // over what the table had. kTableNotFound, kTableExists.
   Status rename(std::string_view from, std::string_view to,
-                References references = References::kFollow);
+                References references = References::kFollow, std::string_view known_as = {});
   // Gives the table new, empty indexes and queues the old ones for reclaiming; its auto-increment
   // mark starts again. kTableNotFound.
   Result<TablePointer> truncate(std::string_view name);
@@ -156,6 +157,7 @@ class Catalog {
                                  kv::WriteBatch& batch) BASALT_REQUIRES(mutex_);
   // What becomes of the foreign keys when a table is renamed, by their ids.
   std::vector<ForeignKeyDefinition> renamed_foreign_keys(std::string_view from, std::string_view to,
+                                                         std::string_view known_as,
                                                          References references) const
       BASALT_REQUIRES(mutex_);
   // The foreign keys, but for dropped ones, that become others when columns of `table` get the

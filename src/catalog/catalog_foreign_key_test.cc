@@ -126,6 +126,23 @@ TEST_F(CatalogForeignKeyTest, ATableThatTakesOverANameTakesOverWhatReferencesIt)
   EXPECT_EQ(keys("shop/people"), Names());
 }
 
+// The same of an ALTER TABLE that gives the table another name, too.
+TEST_F(CatalogForeignKeyTest, ACopyWithAnotherNameIsFollowedByWhatReferencesTheOldOne) {
+  must(catalog_->create(make_table("shop/#sql-new"), 1,
+                        {make_key("shop/orders_ibfk_1", "shop/#sql-new", "shop/people"),
+                         make_key("shop/after", "shop/#sql-new", "shop/orders")}));
+  must(catalog_->create(make_table("shop/bills"), 1,
+                        {make_key("shop/of", "shop/bills", "shop/orders")}));
+  must(catalog_->rename("shop/orders", "shop/#sql-old", Catalog::References::kStay));
+  must(
+      catalog_->rename("shop/#sql-new", "old/bought", Catalog::References::kFollow, "shop/orders"));
+  must(catalog_->drop("shop/#sql-old"));
+  crash();
+  EXPECT_EQ(keys("old/bought"), (Names{"old/after: old/bought > old/bought",
+                                       "old/bought_ibfk_1: old/bought > shop/people",
+                                       "shop/of: shop/bills > old/bought"}));
+}
+
 TEST_F(CatalogForeignKeyTest, ForeignKeysOfATableChangeTogetherWithItsDefinition) {
   const ForeignKeyId first = catalog_->find_foreign_key("shop/orders_ibfk_1", "")->id;
   const TablePointer altered = must(catalog_->reserve_indexes(make_table("shop/orders")));

@@ -34,8 +34,10 @@ struct ForeignKeyColumn {
 // another table of that name later.
 struct ForeignKeyDefinition {
   ForeignKeyId id = 0;  // from the sequence of table and index ids
-  std::string name;     // "database/constraint", in the child's database
-  std::string child;    // as TableDefinition::name
+  // "database/constraint", in the child's database. Encoded as tables' names are, so that one that
+  // is generated has a part of the table's name.
+  std::string name;
+  std::string child;  // as TableDefinition::name
   std::string parent;
   std::vector<ForeignKeyColumn> columns;
   ReferentialAction on_delete = ReferentialAction::kRestrict;
@@ -46,6 +48,11 @@ struct ForeignKeyDefinition {
     return std::string_view(name).substr(name.find('/') + 1);
   }
   bool references_itself() const { return child == parent; }
+  // Whether the two demand the same of the rows of their tables.
+  bool has_same_rule(const ForeignKeyDefinition& other) const {
+    return parent == other.parent && columns == other.columns && on_delete == other.on_delete &&
+           on_update == other.on_update;
+  }
   bool operator==(const ForeignKeyDefinition&) const = default;
 };
 

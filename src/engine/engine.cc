@@ -268,10 +268,10 @@ Status Engine::drop_table(std::string_view name, const void* user, Undecided und
 }
 
 Status Engine::rename_table(std::string_view from, std::string_view to, Renamed renamed,
-                            catalog::Catalog::References references) {
+                            catalog::Catalog::References references, std::string_view known_as) {
   auto excluded = exclude_references(from);
   if (!excluded.is_ok()) return excluded.take_status();
-  BASALT_TRY(catalog_->rename(from, to, references));
+  BASALT_TRY(catalog_->rename(from, to, references, known_as));
   const catalog::TablePointer definition = catalog_->find(to);
   if (definition != nullptr && renamed == Renamed::kAppears) note_new_table(definition);
   return Status::ok();

@@ -102,7 +102,8 @@ class Engine final : public table::TableSource {
   };
   Status rename_table(
       std::string_view from, std::string_view to, Renamed renamed,
-      catalog::Catalog::References references = catalog::Catalog::References::kFollow);
+      catalog::Catalog::References references = catalog::Catalog::References::kFollow,
+      std::string_view known_as = {});
   Status truncate_table(std::string_view name, const void* user = nullptr,
                         Undecided undecided = Undecided::kRefuse);
   // kLockTimeout, with what to do in its message, if a transaction has changed the table that has

@@ -130,6 +130,14 @@ Status bind_child(const Table& table, TableSource& tables, ChildReference& refer
   return Status::ok();
 }
 
+// Whether a copy that is to replace a table has the foreign key from that table. For the rows that
+// are copied it holds, or was not to be checked.
+bool is_copied(const catalog::ForeignKeyDefinition& key, const catalog::Catalog& catalog) {
+  if (!catalog::is_being_made(key.child)) return false;
+  const catalog::ForeignKeyPointer original = catalog.find_foreign_key(key.name, key.child);
+  return original != nullptr && original->has_same_rule(key);
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const TableReferences>> bind_references(const Table& table,
@@ -139,6 +147,7 @@ Result<std::shared_ptr<const TableReferences>> bind_references(const Table& tabl
   references->generation = catalog.generation();
   const std::string& name = table.definition().name;
   for (catalog::ForeignKeyPointer& key : catalog.foreign_keys_of(name)) {
+    if (is_copied(*key, catalog)) continue;
     ParentReference reference;
     reference.key = std::move(key);
     BASALT_TRY(bind_parent(table, tables, reference));

@@ -310,6 +310,22 @@ TEST_F(ReferencesTest, ARowNeedsTheRowThatItReferences) {
   EXPECT_EQ(client.rows("child"), (IntegerRows{{1, kNull, kNull}, {2, kNull, 70}}));
 }
 
+TEST_F(ReferencesTest, ACopyOfATableIsCheckedForNewForeignKeysAlone) {
+  create("parent", 1, {1});
+  create("child", 2, {}, {key("child", "c1", "parent", "id")});
+  ForeignKeyDefinition kept = key("child", "c1", "parent", "id");
+  ForeignKeyDefinition added = key("child", "c2", "parent", "id");
+  kept.child = added.child = "t/#sql-alter";
+  create("#sql-alter", 2, {}, {kept, added});
+  Client client(*this);
+  EXPECT_TRUE(succeeds(client.insert("#sql-alter", {1, 7, kNull})));
+  EXPECT_TRUE(fails_with(ErrorCode::kNoReferencedRow, client.insert("#sql-alter", {2, 7, 7})));
+  kept.on_delete = ReferentialAction::kCascade;
+  kept.child = "t/#sql-other";
+  create("#sql-other", 2, {}, {kept});
+  EXPECT_TRUE(fails_with(ErrorCode::kNoReferencedRow, client.insert("#sql-other", {1, 7, kNull})));
+}
+
 TEST_F(ReferencesTest, ValuesOfAnIndexThatIsNotUniqueCanBeReferenced) {
   create("parent", 1);
   create("child", 1, {}, {key("child", "c1", "parent", "c1")});

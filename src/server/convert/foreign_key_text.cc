@@ -52,6 +52,14 @@ std::string dictionary_name(std::string_view database, std::string_view table) {
   return to_file_name(database) + "/" + to_file_name(table);
 }
 
+std::string constraint_in_sql(const catalog::ForeignKeyDefinition& key) {
+  return from_file_name(key.constraint_name());
+}
+
+std::string dictionary_constraint(std::string_view table, std::string_view constraint) {
+  return std::string(table.substr(0, table.find('/') + 1)) + to_file_name(constraint);
+}
+
 std::string quoted_name(THD* thd, std::string_view name) {
   StringBuffer<NAME_LEN + 2> text(system_charset_info);
   append_identifier(thd, &text, name.data(), name.size());
@@ -61,7 +69,7 @@ std::string quoted_name(THD* thd, std::string_view name) {
 std::string constraint_text(THD* thd, const catalog::ForeignKeyDefinition& key) {
   const TableNames child = names_in_sql(key.child);
   const TableNames parent = names_in_sql(key.parent);
-  std::string text = "CONSTRAINT " + quoted_name(thd, key.constraint_name()) + " FOREIGN KEY " +
+  std::string text = "CONSTRAINT " + quoted_name(thd, constraint_in_sql(key)) + " FOREIGN KEY " +
                      column_list(thd, key, &ForeignKeyColumn::child) + " REFERENCES ";
   if (parent.database != child.database) text += quoted_name(thd, parent.database) + ".";
   text += quoted_name(thd, parent.table) + " " + column_list(thd, key, &ForeignKeyColumn::parent);

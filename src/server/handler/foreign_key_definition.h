@@ -1,4 +1,6 @@
 #pragma once
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "catalog/foreign_keys.h"
@@ -9,10 +11,18 @@ namespace basalt::server {
 
 // The foreign keys of a table that CREATE TABLE makes, or an ALTER TABLE that copies: those that
 // the statement adds, and those that the altered table has and keeps. `translation` is the new
-// table. Checks what InnoDB checks, with its errors. Returns 0, or an error of which the client
-// gets to know by it, and by warnings that say why.
-int make_foreign_keys(THD* thd, const HA_CREATE_INFO& info, const ServerTable& translation,
-                      bool is_temporary, std::vector<catalog::ForeignKeyDefinition>& keys);
+// table, `form` as the server has it. Checks what InnoDB checks, with its errors. Returns 0, or an
+// error of which the client gets to know by it, and by warnings that say why.
+int make_foreign_keys(THD* thd, const TABLE& form, const HA_CREATE_INFO& info,
+                      const ServerTable& translation,
+                      std::vector<catalog::ForeignKeyDefinition>& keys);
+
+// Whether the foreign keys of a table may have the names that its new name gives them. Else tells
+// the client, and returns an error.
+int check_renamed_constraints(std::string_view from, std::string_view to);
+// Of a copy that gets its final name: the name of the table that it is made of, if the ALTER TABLE
+// gives it another one. Else empty.
+std::string name_before_copy(THD* thd, std::string_view from, std::string_view to);
 
 // The same for an ALTER TABLE in place, which makes `translation` of `table` and looks at no rows.
 int change_foreign_keys(THD* thd, const HA_CREATE_INFO& info, const catalog::TableDefinition& table,

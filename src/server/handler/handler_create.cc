@@ -15,9 +15,7 @@ int ha_rocksdb::create(const char* name, TABLE* form, HA_CREATE_INFO* create_inf
   if (refused != 0) return refused;
   ServerTable translation = translate_table(*form, table_name_of(name), g_plugin->collations);
   std::vector<catalog::ForeignKeyDefinition> foreign_keys;
-  const bool is_temporary = create_info->tmp_table();
-  const int error =
-      make_foreign_keys(ha_thd(), *create_info, translation, is_temporary, foreign_keys);
+  const int error = make_foreign_keys(ha_thd(), *form, *create_info, translation, foreign_keys);
   if (error != 0) return error;
   Status status = the_engine().create_table(
       std::move(translation.definition), create_info->auto_increment_value,
@@ -44,8 +42,13 @@ int ha_rocksdb::rename_table(const char* from, const char* to) noexcept {
   // One that is copied gives its name, and what references it, to the copy.
   using References = catalog::Catalog::References;
   const bool is_replaced = is_servers_own_name(old_name) || is_servers_own_name(new_name);
-  return report(the_engine().rename_table(old_name, new_name, renamed,
-                                          is_replaced ? References::kStay : References::kFollow));
+  if (const int error = is_replaced ? 0 : check_renamed_constraints(old_name, new_name);
+      error != 0) {
+    return error;
+  }
+  const std::string known_as = name_before_copy(ha_thd(), old_name, new_name);
+  const auto references = is_replaced && known_as.empty() ? References::kStay : References::kFollow;
+  return report(the_engine().rename_table(old_name, new_name, renamed, references, known_as));
 }
 
 int ha_rocksdb::truncate() noexcept {

@@ -68,7 +68,7 @@ FOREIGN_KEY_INFO* make_info(THD* thd, const ForeignKeyDefinition& key) {
   auto* const info = new (memory) FOREIGN_KEY_INFO;
   const TableNames child = names_in_sql(key.child);
   const TableNames parent = names_in_sql(key.parent);
-  info->foreign_id = make_name(thd, key.constraint_name());
+  info->foreign_id = make_name(thd, constraint_in_sql(key));
   info->foreign_db = make_name(thd, child.database);
   info->foreign_table = make_name(thd, child.table);
   info->referenced_db = make_name(thd, parent.database);
