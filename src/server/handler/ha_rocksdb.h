@@ -71,7 +71,8 @@ class ha_rocksdb final : public handler {
   // ---- capabilities (handler_info.cc)
   ulonglong table_flags() const noexcept override;
   ulong index_flags(uint index, uint part, bool all_parts) const noexcept override;
-  const char* index_type(uint) noexcept override { return "LSM"; }
+  // What programs take for an ordinary index: of any other name they expect other rules.
+  const char* index_type(uint) noexcept override { return "BTREE"; }
   // All rows have this format, whatever the definition says.
   enum row_type get_row_type() const noexcept override { return ROW_TYPE_DYNAMIC; }
   // A result in the query cache is of one snapshot and of one transaction's own changes; no other
