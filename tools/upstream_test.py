@@ -62,6 +62,9 @@ class Rewriting(TemporaryFolder):
                          b"--loose-rocksdb-snapshot-isolation=OFF")
         self.assertEqual(self.rewriter.text(b"innodb_deadlock_detected"),
                          b"innodb_deadlock_detected")
+        self.assertEqual(self.rewriter.text(b"INNODB_SYS_FOREIGN_COLS, innodb_sys_foreign"),
+                         b"rocksdb_SYS_FOREIGN_COLS, rocksdb_sys_foreign")
+        self.assertEqual(self.rewriter.text(b"INNODB_SYS_TABLES"), b"INNODB_SYS_TABLES")
         self.assertIn("rocksdb-deadlock-detect=0",
                       self.rewriter.combinations("[OFF]\n--innodb-deadlock-detect=0\n"))
         self.assertEqual(self.rewriter.text(b"--loose-innodb-lock-wait-timeout=1"),

@@ -19,9 +19,10 @@ COMBINATION = "rocksdb"
 
 _TEXT = {".test", ".inc", ".result", ".rdiff", ".opt", ".cnf", ".combinations", ".sql"}
 _OF_A_CASE = {".test", ".result", ".rdiff"}
-# Settings of InnoDB that have a counterpart here.
+# Settings of InnoDB that have a counterpart here, and tables of information_schema.
 _SETTINGS = re.compile(
-    rb"innodb(?=([-_])(?:lock\1wait\1timeout|deadlock\1detect|snapshot\1isolation)\b)",
+    rb"innodb(?=([-_])(?:lock\1wait\1timeout|deadlock\1detect|snapshot\1isolation"
+    rb"|sys\1foreign(?:\1cols)?)\b)",
     re.IGNORECASE)
 # A name that the server makes of an engine's.
 _POSITION_TABLE = re.compile(rb"(gtid_slave_pos_)(innodb)\b", re.IGNORECASE)
