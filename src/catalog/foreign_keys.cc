@@ -52,6 +52,8 @@ bool consume_foreign_key(std::string_view& rest, ForeignKeyDefinition& key) {
 
 bool is_being_made(std::string_view table) { return table_of(table).starts_with("#sql"); }
 
+bool is_set_aside(std::string_view table) { return table_of(table).starts_with("#sql-backup-"); }
+
 void append_foreign_key(const ForeignKeyDefinition& key, std::string& out) {
   BASALT_DEBUG_ASSERT(!key.columns.empty() && key.columns.size() <= kColumnsMax);
   append_varint(out, kFormatVersion);

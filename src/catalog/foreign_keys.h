@@ -67,6 +67,8 @@ using ForeignKeyPointer = std::shared_ptr<const ForeignKeyDefinition>;
 // Whether the server makes the table for itself, "database/#sql...": a copy that replaces another
 // table, whose foreign keys hold until then, or one that was replaced.
 bool is_being_made(std::string_view table);
+// Whether it is one of these that a copy is about to replace, or has replaced.
+bool is_set_aside(std::string_view table);
 
 // Appends the stored form of `key` to `out`.
 void append_foreign_key(const ForeignKeyDefinition& key, std::string& out);

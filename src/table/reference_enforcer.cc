@@ -1,5 +1,6 @@
 #include "table/reference_enforcer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/assert.h"
@@ -124,14 +125,22 @@ Status ReferenceEnforcer::check_parents(txn::Transaction& transaction,
     const ParentReference& reference = references_->parents[i];
     // The row at the other end has just been given the values.
     if (cause_ != nullptr && cause_->key == reference.key->id) continue;
-    if (reference.codec != nullptr && old_record != nullptr &&
-        reference.codec->make_prefix(record, prefix_) &&
-        reference.codec->make_prefix(old_record, other_prefix_) && prefix_ == other_prefix_) {
-      continue;
-    }
+    if (old_record != nullptr && keeps_parent(reference, old_record, record)) continue;
     BASALT_TRY(check_parent(transaction, i, record, policy));
   }
   return Status::ok();
+}
+
+// Whether the row references what it did before, be it there or not.
+bool ReferenceEnforcer::keeps_parent(const ParentReference& reference,
+                                     const std::uint8_t* old_record, const std::uint8_t* record) {
+  if (reference.codec != nullptr) {
+    return reference.codec->make_prefix(record, prefix_) &&
+           reference.codec->make_prefix(old_record, other_prefix_) && prefix_ == other_prefix_;
+  }
+  return std::ranges::none_of(reference.columns, [&](std::uint32_t column) {
+    return differs(table_.layout().columns[column], old_record, record);
+  });
 }
 
 Status ReferenceEnforcer::check_parent(txn::Transaction& transaction, std::size_t number,
@@ -227,6 +236,12 @@ Status ReferenceEnforcer::follow_key(const Change& change, std::size_t number,
     }
     return fail(ErrorCode::kRowIsReferenced, reference.key);
   }
+  // As in InnoDB, which finds the row's own entry when it looks for rows that reference it.
+  const bool is_refused = change.new_record != nullptr || action == ReferentialAction::kRestrict ||
+                          action == ReferentialAction::kNoAction;
+  if (is_refused && references_itself(*reference.key, change.old_record)) {
+    return fail(ErrorCode::kRowIsReferenced, reference.key);
+  }
   if (!reference.codec->make_prefix(change.old_record, prefix_)) return Status::ok();
   prefix_ += reference.current;
   switch (action) {
@@ -237,6 +252,17 @@ Status ReferenceEnforcer::follow_key(const Change& change, std::size_t number,
     case ReferentialAction::kSetNull: return change_children(change, number, false);
   }
   BASALT_UNREACHABLE();
+}
+
+// Whether the row is its own parent.
+bool ReferenceEnforcer::references_itself(const catalog::ForeignKeyDefinition& key,
+                                          const std::uint8_t* record) {
+  if (!key.references_itself()) return false;
+  return std::ranges::any_of(references_->parents, [&](const ParentReference& reference) {
+    return reference.key->id == key.id && reference.own_key != nullptr &&
+           reference.codec->make_prefix(record, prefix_) &&
+           reference.own_key->make_prefix(record, other_prefix_) && prefix_ == other_prefix_;
+  });
 }
 
 Status ReferenceEnforcer::restrict_children(const Change& change, std::size_t number) {

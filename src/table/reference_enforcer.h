@@ -41,6 +41,8 @@ struct CascadeStep {
 //             changed in turn, with what references them.
 // History     Rows that are history reference nothing and are not referenced; a row that becomes
 //             history is removed. Changes of children make history as the server's own do.
+//             A row that references itself stays, and keeps its values, unless its removal is
+//             handed on.
 // Errors      kNoReferencedRow, kRowIsReferenced, kCascadeTooDeep: failed_key() tells which key.
 //             kDuplicateInChild: duplicate_in_child() tells of what. Others as of Cursor, RowWriter
 //             and StatementContext. What was changed before is left to the caller to undo.
@@ -96,6 +98,9 @@ class ReferenceEnforcer {
     const lock::WaitPolicy& policy;
   };
 
+  bool keeps_parent(const ParentReference& reference, const std::uint8_t* old_record,
+                    const std::uint8_t* record);
+  bool references_itself(const catalog::ForeignKeyDefinition& key, const std::uint8_t* record);
   Status check_parent(txn::Transaction& transaction, std::size_t number, const std::uint8_t* record,
                       const lock::WaitPolicy& policy);
   Status find_parent(txn::Transaction& transaction, std::size_t number,

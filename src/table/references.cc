@@ -85,6 +85,33 @@ std::string current_part(const Table& table, std::size_t index_number, std::size
   return key.substr(kIndexIdBytes);
 }
 
+// An ALTER TABLE that copies a child has the same foreign key in two or three tables for a while:
+// the child, the copy, and the child under the name by which it is set aside. The rows of the child
+// count as long as it has its name. In the moment without it those of the copy do, which is whole
+// then, as do those of a copy that gets a foreign key which the child has not.
+bool has_better_child(const catalog::ForeignKeyDefinition& key,
+                      const std::vector<catalog::ForeignKeyPointer>& referencing) {
+  if (!catalog::is_being_made(key.child)) return false;
+  if (catalog::is_set_aside(key.child)) return true;
+  return std::ranges::any_of(referencing, [&](const catalog::ForeignKeyPointer& other) {
+    return other->name == key.name && !catalog::is_being_made(other->child);
+  });
+}
+
+// The child's first index that begins with the columns: the order in which InnoDB looks at its
+// foreign keys, and so which of several that a row violates it names.
+std::size_t order_of(const ParentReference& reference, const catalog::TableDefinition& child) {
+  for (std::size_t i = 0; i < child.indexes.size(); ++i) {
+    const auto& parts = child.indexes[i].parts;
+    if (parts.size() >= reference.columns.size() &&
+        std::equal(reference.columns.begin(), reference.columns.end(), parts.begin(),
+                   [](std::uint32_t column, const auto& part) { return part.column == column; })) {
+      return i;
+    }
+  }
+  return child.indexes.size();
+}
+
 Status bind_parent(const Table& table, TableSource& tables, ParentReference& reference) {
   const catalog::ForeignKeyDefinition& key = *reference.key;
   reference.columns = columns_of(key, Side::kChild, table.definition());
@@ -153,10 +180,15 @@ Result<std::shared_ptr<const TableReferences>> bind_references(const Table& tabl
     BASALT_TRY(bind_parent(table, tables, reference));
     references->parents.push_back(std::move(reference));
   }
-  for (catalog::ForeignKeyPointer& key : catalog.references_to(name)) {
-    if (catalog::is_being_made(key->child)) continue;
+  std::stable_sort(references->parents.begin(), references->parents.end(),
+                   [&](const ParentReference& a, const ParentReference& b) {
+                     return order_of(a, table.definition()) < order_of(b, table.definition());
+                   });
+  const std::vector<catalog::ForeignKeyPointer> referencing = catalog.references_to(name);
+  for (const catalog::ForeignKeyPointer& key : referencing) {
+    if (has_better_child(*key, referencing)) continue;
     ChildReference reference;
-    reference.key = std::move(key);
+    reference.key = key;
     BASALT_TRY(bind_child(table, tables, reference));
     if (reference.child != nullptr) references->children.push_back(std::move(reference));
   }

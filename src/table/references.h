@@ -68,6 +68,7 @@ struct ChildReference {
 // Immutable.
 struct TableReferences {
   std::uint64_t generation = 0;  // of the catalog, when they were looked up
+  // In the order of the child's indexes that begin with their columns, then of the catalog.
   std::vector<ParentReference> parents;
   // In the order of the catalog.
   std::vector<ChildReference> children;

@@ -409,6 +409,90 @@ TEST_F(ReferencesTest, ATreeInOneTableGoesWithItsRoot) {
   EXPECT_EQ(client.rows("tree"), (IntegerRows{{100, kNull}}));
 }
 
+TEST_F(ReferencesTest, OtherColumnsOfARowWithoutItsParentCanBeChanged) {
+  create("b", 2, {}, {key("b", "c1", "missing", "id")});
+  Client client(*this);
+  must(client.insert("b", {1, kNull, 1}));
+  EXPECT_TRUE(succeeds(client.update("b", {1, kNull, 1}, {1, kNull, 2})));
+  EXPECT_TRUE(
+      fails_with(ErrorCode::kNoReferencedRow, client.update("b", {1, kNull, 2}, {1, 5, 2})));
+  // As foreign_key_checks=0 lets it come.
+  create("c", 2);
+  must(client.insert("c", {1, 5, 1}));
+  must(catalog_.change_foreign_keys("t/c", {}, {key("c", "c1", "missing", "id")}));
+  client.commit();
+  Client later(*this);
+  EXPECT_TRUE(succeeds(later.update("c", {1, 5, 1}, {1, 5, 2})));
+  EXPECT_TRUE(fails_with(ErrorCode::kNoReferencedRow, later.update("c", {1, 5, 2}, {1, 6, 2})));
+}
+
+TEST_F(ReferencesTest, ARowThatReferencesItselfStaysUnlessItsRemovalIsHandedOn) {
+  create("kept", 1, {}, {key("kept", "c1", "kept", "id")});
+  create(
+      "gone", 1, {},
+      {key("gone", "c1", "gone", "id", ReferentialAction::kSetNull, ReferentialAction::kCascade)});
+  Client client(*this);
+  for (const char* const name : {"kept", "gone"}) {
+    must(client.insert(name, {1, 1}));
+    EXPECT_TRUE(fails_with(ErrorCode::kRowIsReferenced, client.update(name, {1, 1}, {2, 2})));
+  }
+  EXPECT_TRUE(fails_with(ErrorCode::kRowIsReferenced, client.remove("kept", {1, 1})));
+  EXPECT_TRUE(succeeds(client.update("kept", {1, 1}, {1, kNull})));
+  EXPECT_TRUE(succeeds(client.remove("kept", {1, kNull})));
+  EXPECT_TRUE(succeeds(client.remove("gone", {1, 1})));
+}
+
+TEST_F(ReferencesTest, OfSeveralKeysTheOneWithTheFirstIndexIsNamed) {
+  create("a", 0);
+  create("b", 2, {}, {key("b", "c2", "a", "id"), key("b", "c1", "a", "id")});
+  create("c", 2, {}, {key("c", "c1", "a", "id"), key("c", "c2", "a", "id")});
+  must(catalog_.rename("t/c", "t/d"));
+  Client client(*this);
+  for (const char* const name : {"b", "d"}) {
+    EXPECT_TRUE(fails_with(ErrorCode::kNoReferencedRow, client.insert(name, {1, 5, 5})));
+    EXPECT_EQ(client.failed_key(name)->columns.front().child, "c1");
+  }
+}
+
+TEST_F(ReferencesTest, AChildThatIsReplacedByACopyIsNeverMissed) {
+  using References = catalog::Catalog::References;
+  create("a", 0);
+  create("b", 1, {}, {key("b", "c1", "a", "id")});
+  ForeignKeyDefinition of_copy = key("b", "c1", "a", "id");
+  of_copy.child = "t/#sql-alter-1";
+  create("#sql-alter-1", 1, {}, {of_copy});
+  Client client(*this);
+  must(client.insert("a", {1}));
+  must(client.insert("a", {2}));
+  must(client.insert("#sql-alter-1", {1, 1}));
+  client.commit();
+  const auto may_go = [&](int id) {
+    Client other(*this);
+    const Status status = other.remove("a", {id});
+    other.rollback();
+    return status.is_ok();
+  };
+  EXPECT_TRUE(may_go(1));  // the rows of the child count, which has none
+  must(catalog_.rename("t/b", "t/#sql-backup-1", References::kStay));
+  EXPECT_FALSE(may_go(1));
+  EXPECT_TRUE(may_go(2));
+  must(catalog_.rename("t/#sql-alter-1", "t/b", References::kStay));
+  EXPECT_FALSE(may_go(1));
+  EXPECT_TRUE(may_go(2));
+}
+
+TEST_F(ReferencesTest, RowsOfACopyCountForAKeyThatOnlyTheCopyHas) {
+  create("a", 0);
+  create("b", 1);
+  ForeignKeyDefinition added = key("b", "c1", "a", "id");
+  added.child = "t/#sql-alter-1";
+  create("#sql-alter-1", 1, {}, {added});
+  Client client(*this);
+  must(client.insert("a", {1}));
+  must(client.insert("#sql-alter-1", {1, 1}));
+  EXPECT_TRUE(fails_with(ErrorCode::kRowIsReferenced, client.remove("a", {1})));
+}
+
 TEST_F(ReferencesTest, ACircleOfTablesIsRemovedOnce) {
   create("a", 1, {}, {key("a", "c1", "b", "id", ReferentialAction::kCascade)});
   create("b", 1, {}, {key("b", "c1", "a", "id", ReferentialAction::kCascade)});
