@@ -211,13 +211,20 @@ std::string Engine::definition_lock(const catalog::TableDefinition& table) {
   return key;
 }
 
-Result<std::unique_ptr<txn::Transaction>> Engine::exclude_references(std::string_view name) {
+Result<std::unique_ptr<txn::Transaction>> Engine::exclude_references(std::string_view name,
+                                                                     const Waiter& waiter) {
   const catalog::TablePointer definition = catalog_->find(name);
   if (definition == nullptr || catalog_->references_to(name).empty()) {
     return std::unique_ptr<txn::Transaction>();
   }
-  std::unique_ptr<txn::Transaction> holder = transactions_->make_transaction(nullptr);
-  BASALT_TRY(holder->lock(definition_lock(*definition), lock::LockMode::kExclusive, {}));
+  std::unique_ptr<txn::Transaction> holder = transactions_->make_transaction(waiter.user);
+  Status status =
+      holder->lock(definition_lock(*definition), lock::LockMode::kExclusive, waiter.policy);
+  if (status.is(ErrorCode::kLockTimeout)) {
+    return Status(ErrorCode::kLockTimeout, "a transaction has written to tables that reference '" +
+                                               std::string(name) + "'; it must end first");
+  }
+  if (!status.is_ok()) return status;
   return holder;
 }
 
@@ -251,12 +258,13 @@ Status Engine::check_decided(const catalog::TableDefinition& table, const void* 
                                              "'; decide it first, XA RECOVER lists them");
 }
 
-Status Engine::drop_table(std::string_view name, const void* user, Undecided undecided) {
+Status Engine::drop_table(std::string_view name, const void* user, Undecided undecided,
+                          const Waiter& waiter) {
   const catalog::TablePointer definition = catalog_->find(name);
   if (definition != nullptr && undecided == Undecided::kRefuse) {
     BASALT_TRY(check_decided(*definition, user));
   }
-  auto excluded = exclude_references(name);
+  auto excluded = exclude_references(name, waiter);
   if (!excluded.is_ok()) return excluded.take_status();
   BASALT_TRY(catalog_->drop(name));
   if (definition != nullptr) {
@@ -268,8 +276,9 @@ Status Engine::drop_table(std::string_view name, const void* user, Undecided und
 }
 
 Status Engine::rename_table(std::string_view from, std::string_view to, Renamed renamed,
-                            catalog::Catalog::References references, std::string_view known_as) {
-  auto excluded = exclude_references(from);
+                            catalog::Catalog::References references, std::string_view known_as,
+                            const Waiter& waiter) {
+  auto excluded = exclude_references(from, waiter);
   if (!excluded.is_ok()) return excluded.take_status();
   BASALT_TRY(catalog_->rename(from, to, references, known_as));
   const catalog::TablePointer definition = catalog_->find(to);
@@ -277,12 +286,13 @@ Status Engine::rename_table(std::string_view from, std::string_view to, Renamed 
   return Status::ok();
 }
 
-Status Engine::truncate_table(std::string_view name, const void* user, Undecided undecided) {
+Status Engine::truncate_table(std::string_view name, const void* user, Undecided undecided,
+                              const Waiter& waiter) {
   const catalog::TablePointer definition = catalog_->find(name);
   if (definition != nullptr && undecided == Undecided::kRefuse) {
     BASALT_TRY(check_decided(*definition, user));
   }
-  auto excluded = exclude_references(name);
+  auto excluded = exclude_references(name, waiter);
   if (!excluded.is_ok()) return excluded.take_status();
   Result<catalog::TablePointer> emptied = catalog_->truncate(name);
   if (!emptied.is_ok()) return emptied.take_status();

@@ -39,6 +39,12 @@ struct SharedTable {
   bool greatest_key_loaded = false;
 };
 
+// Who waits until no transaction has bound foreign keys to a referenced table, and how long.
+struct Waiter {
+  void* user = nullptr;  // as of txn::TransactionManager::make_transaction()
+  lock::WaitPolicy policy;
+};
+
 class Engine final : public table::TableSource {
  public:
   // Opens the database, recovers prepared transactions and starts the background work.
@@ -94,7 +100,7 @@ class Engine final : public table::TableSource {
   };
   // Space is given back when nobody can write to the table any more. `user`: as check_decided().
   Status drop_table(std::string_view name, const void* user = nullptr,
-                    Undecided undecided = Undecided::kRefuse);
+                    Undecided undecided = Undecided::kRefuse, const Waiter& waiter = {});
   // What a rename means to who looked before it.
   enum class Renamed : std::uint8_t {
     kWasThere,  // the table was there, under its old name
@@ -103,9 +109,9 @@ class Engine final : public table::TableSource {
   Status rename_table(
       std::string_view from, std::string_view to, Renamed renamed,
       catalog::Catalog::References references = catalog::Catalog::References::kFollow,
-      std::string_view known_as = {});
+      std::string_view known_as = {}, const Waiter& waiter = {});
   Status truncate_table(std::string_view name, const void* user = nullptr,
-                        Undecided undecided = Undecided::kRefuse);
+                        Undecided undecided = Undecided::kRefuse, const Waiter& waiter = {});
   // kLockTimeout, with what to do in its message, if a transaction has changed the table that has
   // not ended and is not of `user` (null: of anybody). The caller must ask before it drops, empties
   // or copies the rows, and at a time when nobody can begin to change the table: no metadata lock
@@ -175,8 +181,10 @@ class Engine final : public table::TableSource {
   Engine() = default;
   SharedTable& shared_table(const catalog::TablePointer& definition) BASALT_REQUIRES(mutex_);
   // Waits until no transaction has bound foreign keys to the table, and keeps others from it as
-  // long as what is returned lives; null for a table that nothing references. kLockTimeout.
-  Result<std::unique_ptr<txn::Transaction>> exclude_references(std::string_view name);
+  // long as what is returned lives; null for a table that nothing references. kLockTimeout,
+  // kInterrupted, kDeadlock.
+  Result<std::unique_ptr<txn::Transaction>> exclude_references(std::string_view name,
+                                                               const Waiter& waiter);
   // The table with that layout, ready for rows to be written.
   std::shared_ptr<table::Table> bind_table(const catalog::TablePointer& definition,
                                            const codec::TableLayout& layout, SharedTable& shared)

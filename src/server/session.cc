@@ -99,12 +99,12 @@ void Session::register_statement() {
   }
 }
 
-lock::WaitPolicy Session::wait_policy() const {
+lock::WaitPolicy Session::wait_policy_of(THD* thd) {
   lock::WaitPolicy policy;
   // NOWAIT and WAIT n reach engines as a lock_wait_timeout for the statement.
   const auto statement_timeout_ms =
-      static_cast<std::int64_t>(thd_->variables.lock_wait_timeout) * 1000;
-  policy.timeout_ms = std::min(lock_wait_timeout_ms(thd_), statement_timeout_ms);
+      static_cast<std::int64_t>(thd->variables.lock_wait_timeout) * 1000;
+  policy.timeout_ms = std::min(lock_wait_timeout_ms(thd), statement_timeout_ms);
   policy.may_wait = policy.timeout_ms > 0;
   return policy;
 }

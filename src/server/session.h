@@ -39,7 +39,9 @@ class Session final : public table::Interruption {
 
   // Tells transaction and server that a statement uses the engine. May be called repeatedly.
   void register_statement();
-  lock::WaitPolicy wait_policy() const;
+  lock::WaitPolicy wait_policy() const { return wait_policy_of(thd_); }
+  // How long the connection's statements wait for a lock.
+  static lock::WaitPolicy wait_policy_of(THD* thd);
 
   // ---- copies: rows on their way into a table that nobody else can open before all of them are
   // there, and that the server drops otherwise, also after a crash. They are in a transaction of

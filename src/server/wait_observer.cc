@@ -27,7 +27,8 @@ void WaitReporter::waits_for(lock::LockOwner& waiter, lock::LockOwner& holder) {
 
 bool WaitReporter::is_abandoned(lock::LockOwner& waiter) {
   THD* const thd = connection_of(waiter);
-  return thd != nullptr && has_lost_client(thd);
+  // A KILL reaches the session's own transaction at once, and others that wait for it here.
+  return thd != nullptr && (has_lost_client(thd) || thd_kill_level(thd) != THD_IS_NOT_KILLED);
 }
 
 // Where parallel replication has to commit two transactions in an order, the later one is the

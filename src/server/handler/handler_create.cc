@@ -48,14 +48,17 @@ int ha_rocksdb::rename_table(const char* from, const char* to) noexcept {
   }
   const std::string known_as = name_before_copy(ha_thd(), old_name, new_name);
   const auto references = is_replaced && known_as.empty() ? References::kStay : References::kFollow;
-  return report(the_engine().rename_table(old_name, new_name, renamed, references, known_as));
+  Status status = the_engine().rename_table(old_name, new_name, renamed, references, known_as,
+                                            waiter_of(ha_thd()));
+  warn_if_undecided(ha_thd(), status);
+  return report(std::move(status));
 }
 
 int ha_rocksdb::truncate() noexcept {
   const auto undecided = table_share->tmp_table == NO_TMP_TABLE ? engine::Engine::Undecided::kRefuse
                                                                 : engine::Engine::Undecided::kLeave;
-  Status status =
-      the_engine().truncate_table(share_->translation.definition.name, ha_thd(), undecided);
+  Status status = the_engine().truncate_table(share_->translation.definition.name, ha_thd(),
+                                              undecided, waiter_of(ha_thd()));
   warn_if_undecided(ha_thd(), status);
   if (!status.is_ok()) return report(std::move(status));
   lock_shared_ha_data();

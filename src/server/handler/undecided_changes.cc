@@ -4,6 +4,7 @@
 
 #include "server/convert/table_layout.h"
 #include "server/plugin.h"
+#include "server/session.h"
 
 namespace basalt::server {
 
@@ -19,10 +20,15 @@ int refuse_if_undecided(THD* thd, const catalog::TableDefinition& table) {
   return status.is_ok() ? 0 : HA_ERR_LOCK_WAIT_TIMEOUT;
 }
 
+engine::Waiter waiter_of(THD* thd) {
+  if (thd == nullptr) return {};
+  return {thd, Session::wait_policy_of(thd)};
+}
+
 Status drop_by_name(THD* thd, std::string_view name) {
   const auto undecided = is_temporary_name(name) ? engine::Engine::Undecided::kLeave
                                                  : engine::Engine::Undecided::kRefuse;
-  Status status = the_engine().drop_table(name, thd, undecided);
+  Status status = the_engine().drop_table(name, thd, undecided, waiter_of(thd));
   warn_if_undecided(thd, status);
   return status;
 }

@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 #include "catalog/definitions.h"
+#include "engine/engine.h"
 #include "server/mariadb.h"
 
 namespace basalt::server {
@@ -14,8 +15,13 @@ namespace basalt::server {
 int refuse_if_undecided(THD* thd, const catalog::TableDefinition& table);
 
 // Drops a table by its name. kLockTimeout, with that warning, if it is to be kept for the same
-// reason, which for a temporary table it never is.
+// reason, which for a temporary table it never is, or because transactions have written to tables
+// that reference it.
 Status drop_by_name(THD* thd, std::string_view name);
+
+// The connection as one that waits for transactions which have bound foreign keys to a table; null
+// is nobody.
+engine::Waiter waiter_of(THD* thd);
 
 // The same warning for a `status` of the engine that says so; nothing for others.
 void warn_if_undecided(THD* thd, const Status& status);
