@@ -18,6 +18,7 @@ Row = tuple[bytes | None, ...]
 _DATABASES = {"InnoDB": "db_innodb", "ROCKSDB": "db_rocksd"}
 _DATABASE = re.compile(r"db_(?:innodb|rocksd)")
 _DATABASE_BYTES = re.compile(rb"db_(?:innodb|rocksd)")
+_ENGINE_BYTES = re.compile(rb"ENGINE=(?:InnoDB|ROCKSDB)")
 # Stands in statements for the side's own database, where a name has to be one side's only.
 _OWN = "db_side"
 _TEMPORARY_NAME = re.compile(r"#sql[-\w]*")
@@ -35,7 +36,7 @@ class Overrun(Exception):
 
 @dataclass
 class Answer:
-    """All that came back for a statement. Names of databases are made equal."""
+    """All that came back for a statement. Names of databases and engines are made equal."""
 
     error: int = 0
     message: str = ""
@@ -192,4 +193,6 @@ def _neutral(message: str) -> str:
 
 
 def _neutral_cell(cell: bytes | None) -> bytes | None:
-    return None if cell is None else _DATABASE_BYTES.sub(b"db", cell)
+    if cell is None:
+        return None
+    return _DATABASE_BYTES.sub(b"db", _ENGINE_BYTES.sub(b"ENGINE=#", cell))
