@@ -236,7 +236,7 @@ ALTER: dict[str, list[Clause]] = {
               "REFERENCES t (a), ALGORITHM=COPY", _held("b")),
         refused(1452, "ADD key_def", "ALTER TABLE t ADD CONSTRAINT k FOREIGN KEY (b) REFERENCES t "
                 "(a), ALGORITHM=COPY"),
-        refused(1845, "ADD key_def", "ALTER TABLE t ADD FOREIGN KEY (b) REFERENCES t (a), "
+        refused(1846, "ADD key_def", "ALTER TABLE t ADD FOREIGN KEY (b) REFERENCES t (a), "
                 "ALGORITHM=INPLACE"),
         refused(1214, "ADD key_def", "ALTER TABLE t ADD FULLTEXT (c)"),
         works("ADD period_for_system_time", "CREATE TABLE n (x INT); ALTER TABLE n ADD COLUMN s "

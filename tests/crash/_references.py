@@ -254,7 +254,9 @@ class Clients:
             try:
                 part(chance, name)
             except (pymysql.err.Error, OSError) as error:
-                if not is_connection_lost(error):
+                # A KILL may meet any statement of a session.
+                is_ended = bool(error.args) and error.args[0] == ER.QUERY_INTERRUPTED
+                if not is_ended and not is_connection_lost(error):
                     with self._guard:
                         self.errors.append(f"{part.__name__}: {error}")
                     return
