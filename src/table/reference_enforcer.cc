@@ -139,7 +139,7 @@ bool ReferenceEnforcer::keeps_parent(const ParentReference& reference,
            reference.codec->make_prefix(old_record, other_prefix_) && prefix_ == other_prefix_;
   }
   return std::ranges::none_of(reference.columns, [&](std::uint32_t column) {
-    return differs(table_.layout().columns[column], old_record, record);
+    return values_differ(table_.layout().columns[column], old_record, record);
   });
 }
 
