@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/failpoint.h"
 #include "table/cursor.h"
 #include "table/record_values.h"
 #include "table/row_writer.h"
@@ -329,6 +330,7 @@ Status ReferenceEnforcer::change_children(const Change& change, std::size_t numb
       break;
     }
     status = change_child(change, number, child, removes);
+    BASALT_FAILPOINT("table.cascade.after_row");
     if (status.is_ok()) status = child.cursor.next_with_prefix(child.record.data(), found);
   }
   child.cursor.close();

@@ -55,6 +55,24 @@ _HIDDEN_KEY = (
     "INSERT INTO h SELECT seq, CONCAT('w', seq MOD 5) FROM seq_1_to_20",
 )
 
+# Tables that reference each other. Generated names of constraints follow their tables.
+_LINKED = (
+    "CREATE TABLE p (id INT PRIMARY KEY, code VARCHAR(20), UNIQUE KEY code (code)) ENGINE=ROCKSDB",
+    "CREATE TABLE c (id INT PRIMARY KEY, p INT, code VARCHAR(20), CONSTRAINT to_p FOREIGN KEY (p) "
+    "REFERENCES p (id) ON DELETE CASCADE ON UPDATE CASCADE, FOREIGN KEY (code) REFERENCES p (code) "
+    "ON DELETE SET NULL ON UPDATE CASCADE) ENGINE=ROCKSDB",
+    "CREATE TABLE g (id INT PRIMARY KEY, c INT, FOREIGN KEY (c) REFERENCES c (id) "
+    "ON DELETE CASCADE) ENGINE=ROCKSDB",
+    "INSERT INTO p SELECT seq, CONCAT('code', seq) FROM seq_1_to_10",
+    "INSERT INTO c SELECT seq, seq MOD 10 + 1, CONCAT('code', seq MOD 7 + 1) FROM seq_1_to_40",
+    "INSERT INTO g SELECT seq, seq MOD 40 + 1 FROM seq_1_to_80",
+)
+_CASCADES = (
+    "UPDATE p SET id = id + 100, code = CONCAT('x', code) WHERE id IN (4, 5)",
+    "DELETE FROM p WHERE id IN (104, 7)",
+    "INSERT IGNORE INTO c VALUES (500, 104, NULL), (501, 105, 'xcode5')",
+    "REPLACE INTO p VALUES (6, 'other')",
+)
 # More than one portion of a copy.
 _LARGE_ROWS = "SELECT seq AS id, REPEAT(CHAR(64 + seq), 1 << 20) AS s FROM seq_1_to_40"
 _LARGE = ("CREATE TABLE large (id INT PRIMARY KEY, s LONGTEXT) ENGINE=ROCKSDB",
@@ -84,6 +102,7 @@ _ONE_PHASE = (("txn.commit.before_write", False), ("txn.commit.after_write", Tru
 _NEW_INDEX = (("catalog.reserve_indexes", False), ("table.build_index", False),
               ("catalog.publish_altered.before_write", False),
               ("catalog.publish_altered.after_write", True))
+_CASCADE_UNDONE = ("table.cascade.", False)
 _XA = ("XA START 'x'", *(change for change in _CHANGES if "SAVEPOINT" not in change
                          and change != "DELETE FROM a"), "XA END 'x'", "XA PREPARE 'x'")
 
@@ -168,6 +187,26 @@ SCENARIOS = (
              (("ALTER TABLE i ENGINE=ROCKSDB",),), _INNODB, ddl_verb="ALTER TABLE"),
     Scenario("ALTER TABLE to another engine", (*_DDL, *_DML),
              (("ALTER TABLE a ENGINE=InnoDB",),), _TABLES, ddl_verb="ALTER TABLE"),
+    Scenario("cascades with binary log", (*_DML, "table.cascade."),
+             (("DELETE FROM p WHERE id = 2",), ("BEGIN", *_CASCADES, "COMMIT")), _LINKED,
+             decided=(*_TWO_PHASE, _CASCADE_UNDONE)),
+    Scenario("cascades without binary log", ("txn.commit", "table.cascade."),
+             (("BEGIN", *_CASCADES, "COMMIT"), ("DELETE FROM p WHERE id = 2",)), _LINKED,
+             has_binlog=False, decided=(*_ONE_PHASE, _CASCADE_UNDONE)),
+    Scenario("XA with cascades", (*_DML, "table.cascade."),
+             (("XA START 'x'", *_CASCADES, "XA END 'x'", "XA PREPARE 'x'"), ("XA COMMIT 'x'",)),
+             _LINKED, decided=(_CASCADE_UNDONE,)),
+    Scenario("CREATE TABLE with foreign keys", _DDL,
+             (("CREATE TABLE n (id INT PRIMARY KEY, c INT, own INT, FOREIGN KEY (c) REFERENCES "
+               "c (id) ON DELETE CASCADE, CONSTRAINT to_n FOREIGN KEY (own) REFERENCES n (id)) "
+               "ENGINE=ROCKSDB",),
+              ("INSERT IGNORE INTO n VALUES (1, 1, 1), (2, 3, 1), (3, 999, 1), (4, 1, 9)",
+               "DELETE FROM p WHERE id = 4")), _LINKED, ddl_verb="CREATE TABLE"),
+    Scenario("ADD FOREIGN KEY", _DDL,
+             (("ALTER TABLE g ADD COLUMN p INT, ADD CONSTRAINT added FOREIGN KEY (p) REFERENCES "
+               "p (id) ON DELETE SET NULL, ALGORITHM=COPY",),
+              ("UPDATE g SET p = id MOD 10 + 1", "INSERT IGNORE INTO g VALUES (900, 1, 99)",
+               "DELETE FROM p WHERE id = 3")), _LINKED, ddl_verb="ALTER TABLE"),
     Scenario("reclaiming after DROP TABLE", ("maintenance.",), (("DROP TABLE a",),), _TABLES,
              decided=(("maintenance.", True),), waits_for_death=True),
     Scenario("reclaiming after TRUNCATE TABLE", ("maintenance.",), (("TRUNCATE TABLE a",),),

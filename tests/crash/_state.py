@@ -14,7 +14,7 @@ State = dict[str, Any]
 
 
 def state_of(server: Server, database: str) -> State:
-    """Definition and sorted rows of every table, and the names of prepared transactions."""
+    """Definition, with foreign keys, and sorted rows of every table; names of what is prepared."""
     state: State = {"prepared": sorted(str(row[3]) for row in server.query("XA RECOVER"))}
     names = server.query("SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = "
                          "%s ORDER BY 1", [database])
@@ -22,8 +22,23 @@ def state_of(server: Server, database: str) -> State:
         table = f"`{database}`.`{name}`"
         definition = server.query(f"SHOW CREATE TABLE {table}")[0][1]
         rows = sorted(server.query(f"SELECT * FROM {table}"), key=repr)
-        state[name] = (_COUNTER.sub("", definition), rows)
+        definition = _COUNTER.sub("", definition) + _constraints(server, database, name)
+        state[name] = (definition, rows)
     return state
+
+
+def _constraints(server: Server, database: str, table: str) -> str:
+    """The table's foreign keys in the information schema; those to it are in other tables' part."""
+    columns = server.query(
+        "SELECT CONSTRAINT_NAME, COLUMN_NAME, REFERENCED_TABLE_SCHEMA, REFERENCED_TABLE_NAME, "
+        "REFERENCED_COLUMN_NAME FROM information_schema.KEY_COLUMN_USAGE WHERE TABLE_SCHEMA = %s "
+        "AND TABLE_NAME = %s AND REFERENCED_TABLE_NAME IS NOT NULL ORDER BY 1, ORDINAL_POSITION",
+        [database, table])
+    rules = server.query(
+        "SELECT CONSTRAINT_NAME, REFERENCED_TABLE_NAME, UNIQUE_CONSTRAINT_NAME, DELETE_RULE, "
+        "UPDATE_RULE FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE CONSTRAINT_SCHEMA = %s "
+        "AND TABLE_NAME = %s ORDER BY 1", [database, table])
+    return f" {columns} {rules}" if columns or rules else ""
 
 
 def describe(state: State) -> str:
