@@ -298,11 +298,9 @@ class Clients:
         changes = chance.choices(_CHANGES, k=chance.choice((1, 1, 2, 3)))
         statements = [statement for change in changes for statement in change(chance)]
         cursor.execute(f"XA START {xid}" if xid else "BEGIN")
-        is_whole = True
-        for statement in statements:
-            if chance.random() < 0.1 and not xid and not self._undone(cursor, chance):
-                is_whole = False
-                break
+        # Before the first, as later ones use LAST_INSERT_ID().
+        is_whole = bool(xid) or chance.random() > 0.2 or self._undone(cursor, chance)
+        for statement in statements if is_whole else ():
             if not self._execute(cursor, statement, _MET):
                 is_whole = False
                 break
