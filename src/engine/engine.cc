@@ -278,8 +278,16 @@ Status Engine::drop_table(std::string_view name, const void* user, Undecided und
 Status Engine::rename_table(std::string_view from, std::string_view to, Renamed renamed,
                             catalog::Catalog::References references, std::string_view known_as,
                             const Waiter& waiter) {
-  auto excluded = exclude_references(from, waiter);
-  if (!excluded.is_ok()) return excluded.take_status();
+  // With another name it is the same table to those who write to its children. A copy that takes
+  // its place is another one. The way back is always free: nothing references the name that the
+  // table has had in between.
+  const bool is_replaced = references == catalog::Catalog::References::kStay || !known_as.empty();
+  std::unique_ptr<txn::Transaction> excluded;
+  if (is_replaced) {
+    Result<std::unique_ptr<txn::Transaction>> holder = exclude_references(from, waiter);
+    if (!holder.is_ok()) return holder.take_status();
+    excluded = std::move(holder.value());
+  }
   BASALT_TRY(catalog_->rename(from, to, references, known_as));
   const catalog::TablePointer definition = catalog_->find(to);
   if (definition != nullptr && renamed == Renamed::kAppears) note_new_table(definition);

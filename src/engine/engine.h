@@ -77,7 +77,7 @@ class Engine final : public table::TableSource {
   // ---- foreign keys: table::TableSource
 
   // The key whose lock stands for the table's definition. Who has bound foreign keys to it holds it
-  // shared until the transaction's end; renaming, emptying and dropping a referenced table wait for
+  // shared until the transaction's end; copying, emptying and dropping a referenced table wait for
   // that. No index has the id of a table.
   static std::string definition_lock(const catalog::TableDefinition& table);
 
