@@ -57,6 +57,10 @@ int refuse(uint code, const std::string& text) {
   return HA_WRONG_CREATE_OPTION;
 }
 
+bool is_text(const Field& field) {
+  return field.has_charset() || field.type() == MYSQL_TYPE_ENUM || field.type() == MYSQL_TYPE_SET;
+}
+
 int refuse_directory(const char* clause) {
   return refuse(ER_ILLEGAL_HA_CREATE_OPTION,
                 std::string("ROCKSDB has no ") + clause +
@@ -258,6 +262,7 @@ class Definition {
     if (error == 0) error = check_table_options();
     if (error == 0) error = check_directories();
     if (error == 0) error = check_row_format();
+    if (error == 0) error = check_character_sets();
     if (error == 0) error = check_partitions();
     if (error == 0) warn_of_clauses();
     return error;
@@ -316,6 +321,18 @@ class Definition {
     if (is_known() && altered_->s->row_type == format) return 0;
     return refuse(ER_ILLEGAL_HA_CREATE_OPTION, std::string("ROCKSDB has no ROW_FORMAT=") +
                                                    name_of(format) + "; use ROW_FORMAT=DEFAULT");
+  }
+
+  // Its space has five bytes, and nobody stores text in it: the server encodes names of files so.
+  int check_character_sets() const {
+    for (Field** field = table_.field; *field != nullptr; ++field) {
+      if ((*field)->charset() != &my_charset_filename || !is_text(**field)) continue;
+      return refuse(ER_ILLEGAL_HA_CREATE_OPTION,
+                    "ROCKSDB has no columns in CHARACTER SET filename: column " +
+                        quoted(text_of((*field)->field_name)) + " of " + name() +
+                        "; choose another one, such as utf8mb4");
+    }
+    return 0;
   }
 
   int check_partitions() const {
