@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -10,7 +11,7 @@ namespace basalt::bulk {
 
 // A directory below the database's own for what is built outside of it, such as files to be
 // ingested. Gone, with all that is in it, when this ends; after a crash when the database is
-// opened.
+// opened, unless it is one of a load, of which a record in the database may tell.
 class BuildDirectory {
  public:
   // `database`: the database's directory. `number` is of no other that exists. kIoError, kNoSpace.
@@ -19,16 +20,32 @@ class BuildDirectory {
   // Removes what a crash has left. To be called before anybody makes one.
   static void remove_all(const std::string& database);
 
+  // One of a load: with a number of its own, which the directory is found by after a crash.
+  static Result<std::unique_ptr<BuildDirectory>> make_load(const std::string& database);
+  // One that is there already.
+  static std::unique_ptr<BuildDirectory> find_load(const std::string& database,
+                                                   std::uint32_t number);
+  // Removes those of loads but `kept`. While nobody makes one.
+  static void remove_loads(const std::string& database, const std::set<std::uint32_t>& kept);
+
   ~BuildDirectory();
   BuildDirectory(const BuildDirectory&) = delete;
   BuildDirectory& operator=(const BuildDirectory&) = delete;
 
   const std::string& path() const { return path_; }
+  std::uint32_t number() const { return number_; }
+  // It is to stay, and all that is in it.
+  void leave() { is_left_ = true; }
+  // Makes the names of the directory and of what is in it survive a crash of the machine. kIoError.
+  Status sync() const;
 
  private:
-  explicit BuildDirectory(std::string path) : path_(std::move(path)) {}
+  BuildDirectory(std::string path, std::uint32_t number)
+      : path_(std::move(path)), number_(number) {}
 
   const std::string path_;
+  const std::uint32_t number_;
+  bool is_left_ = false;
 };
 
 }  // namespace basalt::bulk

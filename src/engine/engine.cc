@@ -18,6 +18,15 @@ constexpr std::uint64_t kSortMemoryShare = 16;
 constexpr std::size_t kBuildThreadsMin = 2;
 constexpr std::size_t kBuildThreadsMax = 4;
 
+std::size_t sort_bytes(std::uint64_t most) {
+  return std::min(most, available_memory_bytes() / kSortMemoryShare);
+}
+
+std::size_t build_threads() {
+  return std::clamp<std::size_t>(std::thread::hardware_concurrency() / 2, kBuildThreadsMin,
+                                 kBuildThreadsMax);
+}
+
 // The positions of the indexes that `altered` has more than `table`.
 Status no_table(std::string_view name) {
   return Status(ErrorCode::kTableNotFound,
@@ -93,7 +102,8 @@ Engine::~Engine() {
 Status Engine::resume() {
   wal::Health& health = database_->health();
   health.measure_space();
-  if (health.access() != wal::Access::kReadOnly) return Status::ok();
+  // Rows in files that could not be taken in leave the engine writable.
+  if (health.access() != wal::Access::kReadOnly) return transactions_->write_decided();
   if (health.is_final()) return health.check_not_read_only();
   const std::uint64_t mark = health.mark();
   BASALT_TRY(database_->resume());
@@ -340,10 +350,8 @@ Result<std::uint64_t> Engine::build_indexes(const catalog::TablePointer& altered
   }
   const table::Table target(altered, layout, std::move(state));
   const std::vector<std::size_t> indexes = new_indexes(*definition, *altered);
-  const table::IndexBuilder::Resources resources = {
-      .memory_bytes = std::min(sort_bytes_max, available_memory_bytes() / kSortMemoryShare),
-      .threads = std::clamp<std::size_t>(std::thread::hardware_concurrency() / 2, kBuildThreadsMin,
-                                         kBuildThreadsMax)};
+  const table::IndexBuilder::Resources resources = {.memory_bytes = sort_bytes(sort_bytes_max),
+                                                    .threads = build_threads()};
   table::IndexBuilder builder(*database_, target, indexes, interruption, resources);
   Result<std::uint64_t> rows = builder.run();
   if (duplicate != nullptr) *duplicate = builder.duplicate();
@@ -375,6 +383,15 @@ Status Engine::publish_altered(const catalog::TablePointer& altered,
 void Engine::abandon_indexes(const catalog::TablePointer& altered) {
   catalog_->abandon_indexes(altered);
   worker_->wake();
+}
+
+Result<std::unique_ptr<table::BulkLoad>> Engine::begin_load(const table::Table& table,
+                                                            std::size_t loads,
+                                                            std::uint64_t sort_bytes_max) {
+  return table::BulkLoad::make(
+      *database_, table,
+      {.memory_bytes = sort_bytes(sort_bytes_max) / std::max<std::size_t>(loads, 1),
+       .threads = build_threads()});
 }
 
 // Whoever calls holds the family.

@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -17,6 +18,7 @@
 #include "maintenance/worker.h"
 #include "stats/key_layouts.h"
 #include "stats/table_statistics.h"
+#include "table/bulk_load.h"
 #include "table/index_builder.h"
 #include "table/interruption.h"
 #include "table/references.h"
@@ -64,7 +66,8 @@ class Engine final : public table::TableSource {
 
   // Goes on after a failure that made the engine read-only, and whose cause an administrator has
   // removed: writes what is in memory to files, completes the transactions that were decided
-  // meanwhile, and lets others write again. An error: it is as read-only as before.
+  // meanwhile, and lets others write again. An error: it is as read-only as before. Of an engine
+  // that can write it completes what was decided, too.
   Status resume();
 
   // Opens the stored table `name` with the server's record layout. `expected` is what the server
@@ -156,6 +159,16 @@ class Engine final : public table::TableSource {
   // Rewrites all files of a family, without what is obsolete. kNotFound; as Database::compact().
   Status compact_family(std::string_view name, const std::function<bool()>& is_interrupted);
 
+  // ---- rows that come in files
+
+  // A load of rows into `table`, one of `loads` at the same time, which share `sort_bytes_max` of
+  // memory for sorting. Errors as of BulkLoad::make().
+  Result<std::unique_ptr<table::BulkLoad>> begin_load(const table::Table& table, std::size_t loads,
+                                                      std::uint64_t sort_bytes_max = kSortBytes);
+  // So many rows were given to a transaction in files.
+  void note_loaded_rows(std::uint64_t rows) { loaded_rows_ += rows; }
+  std::uint64_t loaded_rows() const { return loaded_rows_; }
+
   // ---- what there is
 
   // What was done with the table since the start; null if nobody has opened it.
@@ -204,6 +217,7 @@ class Engine final : public table::TableSource {
   // nobody removes the family meanwhile.
   Mutex placement_mutex_{MutexRank::kPlacement};
   codec::CollationSource* collations_ = nullptr;
+  std::atomic<std::uint64_t> loaded_rows_ = 0;
   Mutex mutex_{MutexRank::kEngine};
   std::map<catalog::TableId, SharedTable> shared_tables_ BASALT_GUARDED_BY(mutex_);
 };

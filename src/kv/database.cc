@@ -388,23 +388,40 @@ std::unique_ptr<bulk::SstWriter> Database::new_sst_writer(FamilyId family, std::
 }
 
 Status Database::ingest(FamilyId family, const std::vector<std::string>& paths) {
-  if (paths.empty()) return Status::ok();
-  BASALT_DEBUG_ASSERT(family != kSystemFamily);
-  BASALT_TRY(health_->check_not_read_only());
+  const FamilyFiles files{family, paths};
+  return ingest({&files, 1}, Ingested::kSeenByAll);
+}
+
+Status Database::ingest(std::span<const FamilyFiles> files, Ingested seen) {
   rdb::IngestExternalFileOptions options;
   options.move_files = true;
-  // A sequence number of the files' own, which snapshots of before would not see, is one that no
-  // record of the WAL has.
-  options.snapshot_consistency = false;
+  // A sequence number of the files' own, which snapshots of before do not see.
+  options.snapshot_consistency = seen == Ingested::kNewToSnapshots;
   // What is read of the files to take them in says nothing of what queries will want.
   options.fill_cache = false;
   options.prefetch_lmax_index_and_filter_blocks = false;
-  // One at a time, as the marks are. Files that come into the way of a compaction take sequence
-  // numbers that no record has, one each.
+  std::vector<rdb::IngestExternalFileArg> families;
+  std::size_t file_count = 0;
+  for (const FamilyFiles& of_family : files) {
+    if (of_family.paths.empty()) continue;
+    BASALT_DEBUG_ASSERT(of_family.family != kSystemFamily);
+    file_count += of_family.paths.size();
+    rdb::IngestExternalFileArg& argument = families.emplace_back();
+    argument.column_family = family_handle(of_family.family);
+    argument.external_files = of_family.paths;
+    argument.options = options;
+  }
+  if (families.empty()) return Status::ok();
+  BASALT_TRY(health_->check_not_read_only());
+  // As long as there is one, files get a sequence number. A snapshot that is taken while RocksDB
+  // writes the manifest would see the files only later if there was none before.
+  std::unique_ptr<Snapshot> snapshot;
+  if (seen == Ingested::kNewToSnapshots) snapshot = take_snapshot();
+  // One at a time, as the marks are. Files that come into the way of a compaction or of a snapshot
+  // take sequence numbers that no record has, one each at most.
   const MutexLock guard(ingestion_mutex_);
-  BASALT_TRY(write_mark({wal::WalMark::Kind::kIngesting, paths.size()}));
-  BASALT_TRY(write_wal(
-      [&] { return db_->GetBaseDB()->IngestExternalFile(family_handle(family), paths, options); }));
+  BASALT_TRY(write_mark({wal::WalMark::Kind::kIngesting, file_count}));
+  BASALT_TRY(write_wal([&] { return db_->GetBaseDB()->IngestExternalFiles(families); }));
   return write_mark({wal::WalMark::Kind::kIngested, 0});
 }
 
@@ -533,6 +550,7 @@ void Database::set_key_structures(index_stats::KeyStructureSource* source) {
 }
 
 Status Database::create_checkpoint(const std::string& directory) {
+  const MutexLock guard(publication_mutex_);
   rdb::Checkpoint* checkpoint = nullptr;
   BASALT_TRY(rdb::from_rocksdb(rdb::Checkpoint::Create(db_, &checkpoint)));
   const std::unique_ptr<rdb::Checkpoint> owner(checkpoint);

@@ -181,6 +181,18 @@ struct IndexFiles {
   bool has_unknown = false;
 };
 
+// Files of one family, to be ingested.
+struct FamilyFiles {
+  FamilyId family = 0;
+  std::vector<std::string> paths;
+};
+
+// Who sees entries that are ingested.
+enum class Ingested : std::uint8_t {
+  kSeenByAll,       // snapshots of before, too: nobody may look for the keys in them
+  kNewToSnapshots,  // those who read from now on, as of a commit
+};
+
 class Database {
  public:
   // Opens or creates the database and replays its WAL. A WAL that ends in the middle of a record
@@ -231,9 +243,10 @@ class Database {
   // Writes files for ingest(), whose paths begin with `path`, see bulk/sst_writer.h.
   std::unique_ptr<bulk::SstWriter> new_sst_writer(FamilyId family, std::string path);
   // Makes the entries of files (bulk/sst_writer.h) part of the database, all at once and durably;
-  // the files are gone then. Nobody may have written keys between their first and their last, and
-  // nobody may look for them in snapshots of before, which see them, too.
+  // the files are gone then. Of the entries' keys none may be there, and nobody may be writing one.
   // kReadOnly while the database is.
+  Status ingest(std::span<const FamilyFiles> files, Ingested seen);
+  // The same for one family's files, kSeenByAll.
   Status ingest(FamilyId family, const std::vector<std::string>& paths);
 
   // Makes everything written so far survive a crash of the machine. Concurrent calls share a sync;
@@ -285,6 +298,11 @@ class Database {
   Status pause_background_work(bool is_paused);
   // Writes memtables to files, and what lies in level 0 into the next one.
   Status flush_and_compact_level0();
+  // Held from a commit whose entries are in files that are not ingested until they are: no copy is
+  // made meanwhile, which would lack them.
+  Mutex& publication_mutex() BASALT_RETURN_CAPABILITY(publication_mutex_) {
+    return publication_mutex_;
+  }
   // A consistent copy of the whole database as hard links, in a directory that must not exist.
   Status create_checkpoint(const std::string& directory);
   // RocksDB's text properties ("rocksdb.stats", ...); empty if unknown.
@@ -343,6 +361,7 @@ class Database {
   const std::shared_ptr<wal::GuardedFileSystem> files_;
   const std::unique_ptr<rdb::Env> env_;
   std::unique_ptr<wal::WalContinuity> continuity_;
+  Mutex publication_mutex_{MutexRank::kPublication};
   // Also held while options of column families change.
   Mutex resume_mutex_{MutexRank::kResume};
   // Held from the mark before an ingestion to the one behind it.

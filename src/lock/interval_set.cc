@@ -52,4 +52,15 @@ bool IntervalSet::overlaps(std::string_view lower, std::string_view upper) const
   return next != intervals_.begin() && lower < std::prev(next)->second;
 }
 
+bool IntervalSet::find(std::string_view lower, std::string_view upper, std::string& found) const {
+  if (contains(lower)) {
+    found = lower;
+    return true;
+  }
+  const auto next = intervals_.lower_bound(lower);
+  if (next == intervals_.end() || next->first >= upper) return false;
+  found = next->first;
+  return true;
+}
+
 }  // namespace basalt::lock

@@ -20,6 +20,8 @@ class IntervalSet {
   bool contains(std::string_view key) const;
   // Whether a key of [lower, upper) is in the set.
   bool overlaps(std::string_view lower, std::string_view upper) const;
+  // The first string of [lower, upper) that is in the set; false if none is.
+  bool find(std::string_view lower, std::string_view upper, std::string& found) const;
   void clear() { intervals_.clear(); }
 
   bool is_empty() const { return intervals_.empty(); }

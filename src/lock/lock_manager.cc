@@ -190,6 +190,11 @@ bool LockManager::is_insert_blocked(const LockOwner& owner, std::string_view key
   return table_->ranges.is_insert_blocked(owner, key);
 }
 
+bool LockManager::find_blocked_insert(const LockOwner& owner, std::string_view lower,
+                                      std::string_view upper, std::string& key) const {
+  return table_->ranges.find_blocked_insert(owner, lower, upper, key);
+}
+
 Status LockManager::await_insert(LockOwner& owner, std::string_view key, const WaitPolicy& policy) {
   if (!is_insert_blocked(owner, key)) return Status::ok();
   Deadline deadline{};

@@ -109,6 +109,9 @@ class LockManager {
   void lock_gap(LockOwner& owner, std::string_view lower, std::string_view upper);
   // Whether a range of another owner holds the key: inserting it has to wait.
   bool is_insert_blocked(const LockOwner& owner, std::string_view key) const;
+  // Finds a key of [lower, upper), which lies in one space, that is_insert_blocked() for.
+  bool find_blocked_insert(const LockOwner& owner, std::string_view lower, std::string_view upper,
+                           std::string& key) const;
   // Waits until is_insert_blocked() is false; fails as lock() does. Others may lock ranges again at
   // any time after that.
   Status await_insert(LockOwner& owner, std::string_view key, const WaitPolicy& policy);

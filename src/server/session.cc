@@ -85,6 +85,10 @@ txn::IsolationLevel isolation_level_of(THD* thd) {
 
 void Session::register_statement() {
   left_.clear();
+  if (transaction_->state() == txn::Transaction::State::kIdle) {
+    rows_since_commit_ = 0;
+    rows_that_stay_ = 0;
+  }
   the_engine().locks().clear_interrupt(transaction_->lock_owner());
   // In this order: a KILL raises its flag first and interrupts then, and may come in between.
   if (is_raised()) the_engine().locks().interrupt(transaction_->lock_owner());
@@ -129,6 +133,18 @@ Status Session::commit_copy() {
   // For all portions at once.
   if (commit_durability(thd_) == kv::Durability::kBuffered) return Status::ok();
   return the_engine().database().sync_wal();
+}
+
+Status Session::commit_in_the_middle() {
+  if (!server::commits_in_the_middle(thd_)) return Status::ok();
+  if (thd_->in_sub_stmt != 0 || thd_->rgi_slave != nullptr ||
+      thd_->transaction->xid_state.is_explicit_XA()) {
+    return Status::ok();
+  }
+  if (++rows_since_commit_ < rows_of_commit(thd_)) return Status::ok();
+  BASALT_TRY(transaction_->commit_portion(commit_durability(thd_)));
+  rows_that_stay_ += std::exchange(rows_since_commit_, 0);
+  return Status::ok();
 }
 
 bool Session::ends_transaction(bool all) const {

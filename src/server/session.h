@@ -57,6 +57,14 @@ class Session final : public table::Interruption {
   // Rolls back the portion that is not committed.
   void abandon_copy() { copy_.reset(); }
 
+  // ---- rocksdb_commit_in_the_middle
+
+  // A row was changed: commits what the transaction has changed so far, if it is asked for after so
+  // many. Not in XA transactions, functions and triggers, nor on behalf of a replication source.
+  Status commit_in_the_middle();
+  // How many rows of the transaction that is rolled back, or whose statement is, stay.
+  std::uint64_t take_rows_that_stay() { return std::exchange(rows_that_stay_, 0); }
+
   // The server's number of the key that the last duplicate violated. Kept here because the handler
   // that is asked may be another partition's than the one that met it.
   void set_duplicate_key(uint key) { duplicate_key_ = key; }
@@ -85,6 +93,8 @@ class Session final : public table::Interruption {
   std::vector<std::shared_ptr<txn::Transaction>> left_;
   std::unique_ptr<txn::Transaction> copy_;
   bool owes_sync_ = false;
+  std::uint64_t rows_since_commit_ = 0;
+  std::uint64_t rows_that_stay_ = 0;
   // When to look for the client next, in steady_clock's ticks.
   mutable std::atomic<std::chrono::steady_clock::rep> next_look_ = 0;
   mutable std::atomic<bool> has_lost_client_ = false;

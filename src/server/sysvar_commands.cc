@@ -10,6 +10,7 @@
 #include "base/names.h"
 #include "server/plugin.h"
 #include "server/sysvar_values.h"
+#include "server/sysvars.h"
 
 namespace basalt::server {
 namespace {
@@ -167,6 +168,17 @@ int check_reclaim_now(THD*, st_mysql_sys_var*, void* save, st_mysql_value* value
   if (!read_command(value, save, is_wanted)) return 1;
   if (is_wanted) the_engine().worker().wake();
   return 0;
+}
+
+// As in MyRocks: a load in which this would change begins with rocksdb_bulk_load.
+int check_bulk_load_order(THD* thd, st_mysql_sys_var*, void* save, st_mysql_value* value) {
+  bool is_on = false;
+  if (!read_command(value, save, is_on)) return 1;
+  *static_cast<my_bool*>(save) = is_on;
+  if (!bulk_load(thd)) return 0;
+  my_error(ER_ERROR_WHEN_EXECUTING_COMMAND, MYF(0), "SET",
+           "Cannot change this setting while bulk load is enabled");
+  return 1;
 }
 
 // As in MyRocks, a family that is not there is no error: there is nothing to compact.

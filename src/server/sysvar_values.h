@@ -37,8 +37,9 @@ using CheckFunction = int(THD*, st_mysql_sys_var*, void* save, st_mysql_value* v
 using UpdateFunction = void(THD*, st_mysql_sys_var*, void* target, const void* value);
 
 // sysvar_commands.cc
-CheckFunction check_compact_family, check_create_checkpoint, check_delete_family, check_flush,
-    check_flush_and_compact, check_reclaim_now, check_remove_checkpoint, check_resume;
+CheckFunction check_bulk_load_order, check_compact_family, check_create_checkpoint,
+    check_delete_family, check_flush, check_flush_and_compact, check_reclaim_now,
+    check_remove_checkpoint, check_resume;
 
 // sysvar_updates.cc
 CheckFunction check_family_options;

@@ -83,7 +83,7 @@ consteval unsigned long place_of(std::string_view name, const char* const (&name
 
 // As an option of the server a switch alone means ON. A command is to be told so.
 constexpr int switch_flags(Change change) {
-  return change.flags | (change.check == nullptr ? PLUGIN_VAR_OPCMDARG : 0);
+  return change.flags | (change.update != keep_value ? PLUGIN_VAR_OPCMDARG : 0);
 }
 
 // A text that comes with SET is the server's, and is gone when that has ended.
@@ -365,6 +365,12 @@ std::uint64_t batch_bytes_max(THD* thd) {
   const std::uint64_t bytes = THDVAR(thd, write_batch_max_bytes);
   return bytes != 0 ? bytes : the_engine().database().options().batch_bytes_max;
 }
+
+bool bulk_load(THD* thd) { return THDVAR(thd, bulk_load) != 0; }
+
+bool commits_in_the_middle(THD* thd) { return THDVAR(thd, commit_in_the_middle) != 0; }
+
+std::uint64_t rows_of_commit(THD* thd) { return THDVAR(thd, bulk_load_size); }
 
 bool commits_are_synced() { return g_flush_log_at_trx_commit == kFlushAtCommit; }
 

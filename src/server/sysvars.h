@@ -34,6 +34,11 @@ std::uint64_t sort_bytes_max(THD* thd);
 std::size_t max_row_locks(THD* thd);
 // How many bytes the changes of a transaction of this connection may take.
 std::uint64_t batch_bytes_max(THD* thd);
+// Whether statements of this connection that insert many rows write them to files.
+bool bulk_load(THD* thd);
+// Whether they commit within themselves, and after how many rows.
+bool commits_in_the_middle(THD* thd);
+std::uint64_t rows_of_commit(THD* thd);
 // Whether a lock that was not granted in time ends the transaction and not just the statement.
 bool rollback_on_timeout();
 // Whether a commit must be on disk when it returns.

@@ -11,6 +11,7 @@
 #include "bulk/external_sort.h"
 #include "bulk/sst_writer.h"
 #include "kv/database.h"
+#include "table/entry_files.h"
 #include "table/interruption.h"
 #include "table/table.h"
 
@@ -58,7 +59,6 @@ class IndexBuilder {
     std::unique_ptr<bulk::BuildDirectory> directory;
     std::vector<std::unique_ptr<bulk::ExternalSort>> sorts;  // one for each range of rows
   };
-  class Watch;
 
   Result<std::vector<KeyRange>> row_ranges();
   Status begin(std::size_t sorts);
@@ -67,9 +67,6 @@ class IndexBuilder {
   Status scan_range(std::size_t number, const KeyRange& range, const codec::ReadPlan& read_plan,
                     Watch watch, std::uint64_t& rows);
   Status write(Build& build);
-  std::vector<KeyRange> entry_ranges(const Build& build) const;
-  Status write_range(const Build& build, const KeyRange& range, std::size_t memory_bytes,
-                     Watch watch, bulk::SstWriter& files, std::string& duplicate);
 
   kv::Database& database_;
   const Table& table_;

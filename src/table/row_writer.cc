@@ -1,5 +1,6 @@
 #include "table/row_writer.h"
 
+#include "table/bulk_load.h"
 #include "table/reference_enforcer.h"
 #include "txn/row_change.h"
 
@@ -106,6 +107,9 @@ Status RowWriter::insert(txn::Transaction& transaction, const std::uint8_t* reco
     BASALT_TRY(check_unique(transaction, i, record, entry));
   }
   BASALT_TRY(check_parents(transaction, nullptr, record));
+  // What references the row would not find it in a file.
+  BASALT_DEBUG_ASSERT(load_ == nullptr || references_ == nullptr);
+  if (load_ != nullptr) return load_row(transaction, record);
 
   new_keys_.clear();
   new_values_.clear();
@@ -123,6 +127,17 @@ Status RowWriter::insert(txn::Transaction& transaction, const std::uint8_t* reco
     }
     return Status::ok();
   });
+}
+
+Status RowWriter::load_row(txn::Transaction& transaction, const std::uint8_t* record) {
+  BASALT_TRY(transaction.check_size());
+  table_.primary().make_row(record, table_.definition().schema_version, row_);
+  BASALT_TRY(load_->add(0, new_key_, row_));
+  for (std::size_t i = 1; i < table_.index_count(); ++i) {
+    const Entry& entry = entries_[i - 1];
+    BASALT_TRY(load_->add(i, entry.key, entry.value));
+  }
+  return Status::ok();
 }
 
 Status RowWriter::update(txn::Transaction& transaction, const std::uint8_t* old_record,

@@ -12,6 +12,7 @@
 
 namespace basalt::table {
 
+class BulkLoad;
 class ReferenceEnforcer;
 
 // Writes whole rows: the row and its entry in every index, inside a transaction.
@@ -38,6 +39,11 @@ class RowWriter {
   void set_private(bool is_private) { is_private_ = is_private; }
   // Holds the table's foreign keys with each row; null: nobody does. It outlives the calls.
   void set_references(ReferenceEnforcer* references) { references_ = references; }
+  bool has_references() const { return references_ != nullptr; }
+
+  // While there is one, rows that are inserted go into the load, not into the transaction's batch.
+  // Whether two of these have the same key is left to it.
+  void set_load(BulkLoad* load) { load_ = load; }
 
   Status insert(txn::Transaction& transaction, const std::uint8_t* record);
   // `old_primary_key` is the stored key of the row; needed only without a visible primary key.
@@ -81,6 +87,8 @@ class RowWriter {
   Status write_and_follow(txn::Transaction& transaction, Write&& write, Follow&& follow);
   Status write_removal(txn::Transaction& transaction, const std::uint8_t* record);
   Status write_update(txn::Transaction& transaction, bool moves);
+  // Gives the load the row and its entries.
+  Status load_row(txn::Transaction& transaction, const std::uint8_t* record);
   // Has `change` write the row, of which new_keys_ and new_values_ tell.
   template <typename Change>
   Status change_row(txn::Transaction& transaction, Change&& change);
@@ -89,6 +97,7 @@ class RowWriter {
   lock::WaitPolicy policy_;
   bool is_private_ = false;
   ReferenceEnforcer* references_ = nullptr;
+  BulkLoad* load_ = nullptr;
   std::vector<Entry> entries_;  // one per secondary index
   std::string old_key_;
   std::string new_key_;

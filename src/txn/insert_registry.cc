@@ -17,9 +17,31 @@ void PendingInserts::note(std::span<const std::string_view> keys) {
   for (const std::string_view key : keys) spans_.add(key);
 }
 
+void PendingInserts::note_loaded(const LoadedKeys& keys) {
+  BASALT_DEBUG_ASSERT(keys.first <= keys.last &&
+                      KeySpans::index_of(keys.first) == KeySpans::index_of(keys.last));
+  const MutexLock guard(spans_mutex_);
+  spans_.add(keys.first);
+  spans_.add(keys.last);
+  loaded_.push_back(keys);
+}
+
 void PendingInserts::forget() {
   const MutexLock guard(spans_mutex_);
   spans_.clear();
+  loaded_.clear();
+}
+
+bool PendingInserts::find_loaded(std::string_view lower, std::string_view upper, std::string& key,
+                                 std::string& value) const {
+  const MutexLock guard(spans_mutex_);
+  for (const LoadedKeys& keys : loaded_) {
+    if (keys.last < lower || keys.first >= upper) continue;
+    key = keys.first;
+    value = keys.first_value;
+    return true;
+  }
+  return false;
 }
 
 bool PendingInserts::may_touch(std::string_view lower, std::string_view upper) const {
@@ -48,6 +70,7 @@ rdb::WriteBatchWithIndex& PendingInserts::indexed_batch() {
 bool PendingInserts::find(const kv::Database& database, kv::FamilyId family, std::string_view lower,
                           std::string_view upper, std::string& key, std::string& value) {
   BASALT_DEBUG_ASSERT(lower < upper);
+  if (find_loaded(lower, upper, key, value)) return true;
   const MutexLock guard(batch_mutex_);
   if (writes_ == nullptr) return false;
   const std::unique_ptr<rdb::WBWIIterator> changes(

@@ -12,6 +12,7 @@
 #include "base/mutex.h"
 #include "kv/database.h"
 #include "txn/key_spans.h"
+#include "txn/loaded_files.h"
 
 namespace basalt_rocksdb {
 class Transaction;
@@ -53,6 +54,8 @@ class PendingInserts {
 
   // Announces keys. Their entries in the batch may follow at any time until forget().
   void note(std::span<const std::string_view> keys);
+  // Announces the entries that files have of an index. Their rows are locked.
+  void note_loaded(const LoadedKeys& keys);
   // The transaction has ended.
   void forget();
   // Calls visit(index) for each index of keys announced. The transaction's thread.
@@ -63,16 +66,21 @@ class PendingInserts {
 
   // Whether keys in [lower, upper), of one index, may have been announced.
   bool may_touch(std::string_view lower, std::string_view upper) const;
-  // The first key put into [lower, upper). Waits while the batch is being written to the WAL.
+  // The first key put into [lower, upper); or the first one of files that may have keys there,
+  // which may be before the range. Waits while the batch is being written to the WAL.
   bool find(const kv::Database& database, kv::FamilyId family, std::string_view lower,
             std::string_view upper, std::string& key, std::string& value);
 
  private:
+  bool find_loaded(std::string_view lower, std::string_view upper, std::string& key,
+                   std::string& value) const;
+
   Mutex batch_mutex_{MutexRank::kBatch};
   basalt_rocksdb::Transaction* writes_ BASALT_GUARDED_BY(batch_mutex_) = nullptr;
   std::atomic<bool> is_indexed_ = false;
   mutable Mutex spans_mutex_{MutexRank::kInsertSpans};
   KeySpans spans_;  // changed by the transaction's thread, with the mutex
+  std::vector<LoadedKeys> loaded_ BASALT_GUARDED_BY(spans_mutex_);
 };
 
 class InsertRegistry {
@@ -89,7 +97,7 @@ class InsertRegistry {
   bool has_commits_since(std::uint32_t index, std::uint64_t sequence) const;
 
   // The first key in [lower, upper) that a transaction other than `own` has inserted and not
-  // committed: of any one of them.
+  // committed: of any one of them. As PendingInserts::find().
   bool find(const PendingInserts* own, const kv::Database& database, kv::FamilyId family,
             std::string_view lower, std::string_view upper, std::string& key, std::string& value);
 

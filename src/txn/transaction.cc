@@ -52,31 +52,40 @@ void Transaction::activate() {
   if (state_ == State::kIdle) state_ = State::kActive;
 }
 
-void Transaction::finish() {
-  remove_all_scans();
-  // Before the locks go: who gets them next must learn of the change.
+void Transaction::end_changes() {
   const std::uint64_t sequence = changed_buckets_.empty() ? 0 : newest_sequence();
   for (const std::uint32_t bucket : changed_buckets_) {
     manager_.changes().note_end(bucket, sequence);
   }
   changed_buckets_.clear();
-  if (changed_buckets_.capacity() > kKeptBatchBytes / sizeof(std::uint32_t)) {
-    changed_buckets_.shrink_to_fit();
-  }
   changed_tables_.clear();
-  value_locks_.clear();
-  if (changes_are_unknown_) manager_.changes().note_end_of_unknown(newest_sequence());
-  changes_are_unknown_ = false;
   if (inserts_are_open_) {
     manager_.inserts().remove(inserts_.get());
     inserts_->forget();
     inserts_are_open_ = false;
   }
+  has_writes_ = false;
+  changed_keys_.clear();
+}
+
+void Transaction::finish() {
+  remove_all_scans();
+  if (changes_are_unknown_ || !loaded_.empty()) {
+    manager_.changes().note_end_of_unknown(newest_sequence());
+  }
+  changes_are_unknown_ = false;
+  loaded_.clear();
+  is_commit_written_ = false;
+  // Before the locks go: who gets them next must learn of the change.
+  end_changes();
+  if (changed_buckets_.capacity() > kKeptBatchBytes / sizeof(std::uint32_t)) {
+    changed_buckets_.shrink_to_fit();
+  }
+  value_locks_.clear();
   manager_.locks().release_all(owner_);
   transaction_snapshot_.reset();
   drop_statement_snapshot();
-  has_writes_ = false;
-  changed_keys_.clear();
+  has_committed_portion_ = false;
   statement_mark_ = 0;
   marks_.clear();
   changed_indexes_.clear();
@@ -156,6 +165,8 @@ Status Transaction::roll_back_to_mark(std::size_t number) {
 
 void Transaction::begin_statement(IsolationLevel level) {
   if (in_statement_) return;
+  // What was committed then is newer.
+  if (std::exchange(has_committed_portion_, false)) transaction_snapshot_.reset();
   in_statement_ = true;
   level_ = level;
 }
@@ -500,7 +511,7 @@ std::uint64_t Transaction::batch_bytes() const { return has_writes_ ? batch().Ge
 std::uint64_t Transaction::memory_bytes() const {
   std::uint64_t bytes = owner_.memory_bytes();
   bytes += changed_buckets_.capacity() * sizeof(std::uint32_t);
-  bytes += value_locks_.capacity() * sizeof(ValueLock);
+  bytes += value_locks_.capacity() * sizeof(LockedValue);
   if (!has_writes_) return bytes;
   const rdb::WriteBatch& changes = batch();
   const std::uint64_t entry_bytes =
@@ -539,9 +550,10 @@ Status Transaction::prepare(const std::string& name, kv::Durability durability,
       }
       // Recovery locks every key that the transaction changes; removing what is not there changes
       // nothing else.
-      for (const ValueLock& lock : value_locks_) BASALT_TRY(queue_remove(lock.family, lock.key));
+      for (const LockedValue& lock : value_locks_) BASALT_TRY(queue_remove(lock.family, lock.key));
     }
     BASALT_TRY(check_room());
+    BASALT_TRY(queue_loaded());
     BASALT_TRY(rdb::from_rocksdb(writes_->SetName(name)));
     // Not synced by RocksDB: all other writes would wait for it.
     writes_->GetWriteOptions()->sync = false;
@@ -604,7 +616,10 @@ Status Transaction::commit(kv::Durability durability) {
   if (has_writes_) {
     if (statement_mark_ != 0) end_statement();
     const BatchGuard guard(*this);
-    if (state_ == State::kActive) BASALT_TRY(check_room());
+    if (state_ == State::kActive && !is_commit_written_) {
+      BASALT_TRY(check_room());
+      BASALT_TRY(queue_loaded());
+    }
     check_commit();
     const bool keeps_batch = batch_bytes() <= kKeptBatchBytes;
     writes_->GetWriteOptions()->sync =
@@ -612,7 +627,7 @@ Status Transaction::commit(kv::Durability durability) {
     BASALT_FAILPOINT("txn.commit.before_write");
     leave_own_changes();
     const bool changes_anything = batch().Count() > 0;
-    BASALT_TRY(write_commit());
+    BASALT_TRY(loaded_.empty() ? write_commit() : write_and_publish());
     if (changes_anything && !changed_tables_.empty()) set_change_times();
     if (inserts_are_open_) manager_.inserts().note_commit(*inserts_, newest_sequence());
     BASALT_FAILPOINT("txn.commit.after_write");
@@ -623,7 +638,7 @@ Status Transaction::commit(kv::Durability durability) {
 }
 
 Status Transaction::rollback() {
-  BASALT_ASSERT(state_ != State::kOrdered);
+  BASALT_ASSERT(state_ != State::kOrdered && !is_commit_written_);
   if (has_writes_) {
     const BatchGuard guard(*this);
     const bool keeps_batch = batch_bytes() <= kKeptBatchBytes;

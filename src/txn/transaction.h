@@ -17,6 +17,7 @@
 #include "txn/binlog_position.h"
 #include "txn/insert_registry.h"
 #include "txn/key_spans.h"
+#include "txn/loaded_files.h"
 #include "txn/undecided_changes.h"
 
 namespace basalt_rocksdb {
@@ -30,6 +31,7 @@ class WriteBatchWithIndex;
 // States      Idle -> Active [first read view, lock or write] -> Idle [commit, rollback]
 //             Active -> Prepared [prepare] -> Idle [commit, rollback]
 //             Prepared -> Ordered [take_commit_ticket] -> Idle [commit]
+//             Active -> Ordered [commit, if it is written, and rows in files could not be taken in]
 //             Prepared survives a crash; TransactionManager::recover() brings it back. Ordered is
 //             Prepared then: whoever ordered it knows the decision.
 // Threads     A transaction belongs to one thread at a time; lock_owner().interrupt may come
@@ -61,6 +63,17 @@ using ChangeTime = std::atomic<std::int64_t>;
 enum class IsolationLevel : std::uint8_t {
   kReadCommitted,   // one snapshot per statement
   kRepeatableRead,  // one snapshot per transaction
+};
+
+// What a transaction can return to: a savepoint, or the beginning of the statement.
+struct SavepointMark {
+  bool is_released = false;
+};
+
+// The value of a unique index that a transaction has locked.
+struct LockedValue {
+  kv::FamilyId family;
+  std::string key;
 };
 
 class Transaction {
@@ -202,6 +215,13 @@ class Transaction {
   // Waits until nobody else's locks forbid to insert a key. Before the key itself is locked, so
   // that the one who is waited for can lock it.
   Status await_insert(std::string_view key, const lock::WaitPolicy& policy);
+  // kTooLarge if the transaction has no memory left for more rows.
+  Status check_size() const;
+  // Makes the rows in files part of the transaction: they come with its commit, or go with its
+  // rollback. The transaction has locked them, and found that no entry of theirs is there; its own
+  // reads do not see them. It may have put other entries, and removed none. Waits for range locks
+  // of others. After an error it is to be rolled back.
+  Status add_loaded(LoadedFiles loaded, const lock::WaitPolicy& policy);
 
   // ---- the end
 
@@ -224,6 +244,10 @@ class Transaction {
   // not synced: its prepare is on disk, and so is the decision. After an error a prepared or
   // ordered one is as it was (TransactionManager::keep_decided()); others are to be rolled back.
   Status commit(kv::Durability durability);
+  // Commits what was changed so far, and goes on with the statement: its locks stay, and so does
+  // its snapshot until the statement ends. What was committed is not undone by any rollback. After
+  // an error it is to be rolled back.
+  Status commit_portion(kv::Durability durability);
   // Fails only if it is prepared, and then it stays so: TransactionManager::keep_decided().
   Status rollback();
 
@@ -257,10 +281,6 @@ class Transaction {
   // The changes as they will be written. Savepoints are the batch's own: those of RocksDB's
   // transaction note its snapshot and its locks, of which it has none.
   basalt_rocksdb::WriteBatch& batch() const;
-  // What the transaction can return to: a savepoint, or the beginning of the statement.
-  struct Mark {
-    bool is_released = false;
-  };
   // Puts a mark on top and returns its number.
   std::size_t push_mark();
   // Takes the top mark off, and released ones that are on top then. Changes stay.
@@ -286,6 +306,8 @@ class Transaction {
   basalt_rocksdb::WriteBatchWithIndex& own_changes();
   void add_changed_table(const std::shared_ptr<ChangeTime>& time);
   void set_change_times() const;
+  // What was changed is committed, or undone: tells those who read with locks, while ours are held.
+  void end_changes();
   void announce_inserts(std::span<const std::string_view> keys);
   // Before the key is changed in the batch.
   void note_change(std::string_view key) BASALT_REQUIRES(inserts_->batch_mutex());
@@ -296,8 +318,12 @@ class Transaction {
   void activate();
   Status begin_writing() BASALT_REQUIRES(inserts_->batch_mutex());
   Status check_room() const;
-  Status check_size() const;
   Status write_commit();
+  Status move_batch_to_files() BASALT_REQUIRES(inserts_->batch_mutex());
+  // If there are rows in files: queues their records, and nothing else.
+  Status queue_loaded() BASALT_REQUIRES(inserts_->batch_mutex());
+  // Writes the commit, unless an earlier call has, and then takes in the files.
+  Status write_and_publish() BASALT_REQUIRES(inserts_->batch_mutex());
   void drop_batch() BASALT_REQUIRES(inserts_->batch_mutex());
   void finish();
 
@@ -326,7 +352,7 @@ class Transaction {
   // there is none.
   std::size_t statement_mark_ = 0;
   // By number, which counts from 1. If there is a batch, its savepoints are these.
-  std::vector<Mark> marks_;
+  std::vector<SavepointMark> marks_;
   std::vector<OpenScan*> scans_;
   std::unique_ptr<kv::Snapshot> transaction_snapshot_;
   std::unique_ptr<kv::Snapshot> statement_snapshot_;
@@ -339,11 +365,10 @@ class Transaction {
   bool is_decided_by_user_ = false;
   std::uint64_t commit_ticket_ = 0;  // in the commit order
   BinlogPosition binlog_position_;
-  struct ValueLock {
-    kv::FamilyId family;
-    std::string key;
-  };
-  std::vector<ValueLock> value_locks_;
+  std::vector<LockedValue> value_locks_;
+  std::vector<LoadedFiles> loaded_;
+  bool has_committed_portion_ = false;  // in the statement
+  bool is_commit_written_ = false;      // with rows in files that are not ingested
   // ChangeTracker buckets of the rows changed.
   std::vector<std::uint32_t> changed_buckets_;
   bool changes_are_unknown_ = false;  // recovered after a crash

@@ -17,13 +17,19 @@ namespace {
 // nothing.
 class KeyLocker : public rdb::WriteBatch::Handler {
  public:
-  KeyLocker(lock::LockManager& locks, lock::LockOwner& owner, PendingInserts& inserts,
-            ChangedIndexes& changed)
-      : locks_(locks), owner_(owner), inserts_(inserts), changed_(changed) {}
+  KeyLocker(const kv::Database& database, lock::LockManager& locks, lock::LockOwner& owner,
+            PendingInserts& inserts, ChangedIndexes& changed)
+      : database_(database), locks_(locks), owner_(owner), inserts_(inserts), changed_(changed) {}
+
+  // What the transaction has in files.
+  std::vector<LoadedFiles>& loaded() { return loaded_; }
 
   // Which keys are new is not known either.
-  rdb::Status PutCF(std::uint32_t, const rdb::Slice& key, const rdb::Slice&) override {
+  rdb::Status PutCF(std::uint32_t family, const rdb::Slice& key, const rdb::Slice& value) override {
     const std::string_view announced(key.data(), key.size());
+    if (family == database_.family_handle(kv::kSystemFamily)->GetID()) {
+      return note_loaded(announced, {value.data(), value.size()});
+    }
     if (announced.size() >= lock::kSpaceBytes) inserts_.note({&announced, 1});
     return lock(key);
   }
@@ -34,6 +40,13 @@ class KeyLocker : public rdb::WriteBatch::Handler {
   rdb::Status MarkNoop(bool) override { return rdb::Status::OK(); }
 
  private:
+  rdb::Status note_loaded(std::string_view key, std::string_view value) {
+    Result<LoadedFiles> loaded = parse_loaded_files(database_.options().directory, key, value);
+    if (!loaded.is_ok()) return rdb::Status::Corruption(loaded.status().message());
+    changed_.note(KeySpans::index_of(loaded.value().row_key));
+    loaded_.push_back(std::move(loaded.value()));
+    return rdb::Status::OK();
+  }
   rdb::Status lock(const rdb::Slice& key) {
     changed_.note(KeySpans::index_of({key.data(), key.size()}));
     lock::WaitPolicy policy;
@@ -44,10 +57,12 @@ class KeyLocker : public rdb::WriteBatch::Handler {
     return rdb::Status::Corruption("two prepared transactions changed the same key");
   }
 
+  const kv::Database& database_;
   lock::LockManager& locks_;
   lock::LockOwner& owner_;
   PendingInserts& inserts_;
   ChangedIndexes& changed_;
+  std::vector<LoadedFiles> loaded_;
 };
 
 }  // namespace
@@ -57,6 +72,8 @@ TransactionManager::~TransactionManager() {
   const auto leave = [this](Transaction& transaction) {
     locks_.release_all(transaction.owner_);
     if (transaction.inserts_are_open_) inserts_->remove(transaction.inserts_.get());
+    for (const LoadedFiles& loaded : transaction.loaded_) loaded.directory->leave();
+    transaction.is_commit_written_ = false;
     transaction.state_ = Transaction::State::kIdle;
   };
   for (auto& [name, transaction] : prepared_) leave(*transaction);
@@ -70,6 +87,7 @@ std::unique_ptr<Transaction> TransactionManager::make_transaction(void* user) {
 Status TransactionManager::recover() {
   BASALT_TRY(binlog_positions_.load(database_));
   std::vector<rdb::Transaction*> found;
+  std::set<std::uint32_t> prepared_loads;
   database_.rocksdb().GetAllPreparedTransactions(&found);
   for (rdb::Transaction* prepared : found) {
     std::unique_ptr<Transaction> transaction = make_transaction(nullptr);
@@ -85,14 +103,18 @@ Status TransactionManager::recover() {
     }
     inserts_->add(transaction->inserts_);
     transaction->inserts_are_open_ = true;
-    KeyLocker locker(locks_, transaction->owner_, *transaction->inserts_,
+    KeyLocker locker(database_, locks_, transaction->owner_, *transaction->inserts_,
                      transaction->changed_indexes_);
     const Status status =
         rdb::from_rocksdb(prepared->GetWriteBatch()->GetWriteBatch()->Iterate(&locker));
+    transaction->loaded_ = std::move(locker.loaded());
+    for (const LoadedFiles& loaded : transaction->loaded_) {
+      prepared_loads.insert(loaded.directory->number());
+    }
     detach_prepared(std::move(transaction));
     if (!status.is_ok()) return Status(status.code(), "recovery: " + status.message());
   }
-  return Status::ok();
+  return recover_loaded_files(database_, prepared_loads);
 }
 
 void TransactionManager::detach_prepared(std::unique_ptr<Transaction> transaction) {

@@ -78,6 +78,16 @@ _LARGE_ROWS = "SELECT seq AS id, REPEAT(CHAR(64 + seq), 1 << 20) AS s FROM seq_1
 _LARGE = ("CREATE TABLE large (id INT PRIMARY KEY, s LONGTEXT) ENGINE=ROCKSDB",
           f"INSERT INTO large {_LARGE_ROWS}")
 
+# Most of the rows come in files.
+_LOADED = ("CREATE TABLE loaded (id INT PRIMARY KEY, k INT, s LONGTEXT, KEY k (k) "
+           "COMMENT 'cfname=loaded') ENGINE=ROCKSDB",
+           "INSERT INTO loaded VALUES (100, 100, 'before')")
+_LOAD = ("SET SESSION rocksdb_bulk_load = 1",
+         "INSERT INTO loaded SELECT seq * 7 MOD 41, seq, REPEAT(CHAR(64 + seq), 1 << 19) "
+         "FROM seq_1_to_20",
+         "SET SESSION rocksdb_bulk_load = 0")
+_AFTER_LOAD = ("UPDATE loaded SET k = k + 1", "DELETE FROM loaded WHERE id < 10")
+
 _CHANGES = (
     "INSERT INTO a (u, k, s) VALUES (1001, 7, 'new'), (NULL, 7, 'null'), (1002, 8, 'new')",
     "UPDATE a SET u = u + 500, k = k + 1 WHERE id BETWEEN 5 AND 15",
@@ -115,6 +125,11 @@ SCENARIOS = (
              decided=_TWO_PHASE, replays_binlog=True),
     Scenario("autocommit without binary log", ("txn.commit",), _AUTOCOMMIT, _TABLES,
              has_binlog=False, decided=_ONE_PHASE),
+    Scenario("bulk load with binary log", _DML, (_LOAD, _AFTER_LOAD[:1], _AFTER_LOAD[1:]), _LOADED,
+             decided=(*_TWO_PHASE, ("txn.load.", True)), replays_binlog=True),
+    Scenario("bulk load without binary log", ("txn.commit", "txn.load."),
+             (_LOAD, _AFTER_LOAD[:1], _AFTER_LOAD[1:]), _LOADED, has_binlog=False,
+             decided=(*_ONE_PHASE, ("txn.load.", True))),
     Scenario("two engines with binary log", _DML,
              (("BEGIN", "UPDATE i SET v = v + 1", *_CHANGES, "COMMIT"),), (*_TABLES, *_INNODB),
              decided=_TWO_PHASE, replays_binlog=True),

@@ -29,6 +29,17 @@ bool RangeTable::is_insert_blocked(const LockOwner& owner, std::string_view key)
       [&](const IntervalSet& ranges) { return ranges.contains(key); }, kAny);
 }
 
+bool RangeTable::find_blocked_insert(const LockOwner& owner, std::string_view lower,
+                                     std::string_view upper, std::string& key) const {
+  const std::uint32_t space = space_of(lower);
+  const Shard& shard = shard_of(space);
+  if (shard.holding_count.load(std::memory_order_seq_cst) == 0) return false;
+  const MutexLock latch(shard.latch);
+  return visit_blockers(
+      shard, owner, space, [](RangeMode) { return true; },
+      [&](const IntervalSet& ranges) { return ranges.find(lower, upper, key); }, kAny);
+}
+
 bool RangeTable::is_lock_blocked(const LockOwner& owner, std::string_view key,
                                  LockMode mode) const {
   const std::uint32_t space = space_of(key);

@@ -73,6 +73,9 @@ class RangeTable {
   // Whether there is any range in a mode other than kGap.
   bool locks_keys() const { return key_locking_.load(std::memory_order_acquire) != 0; }
   bool is_insert_blocked(const LockOwner& owner, std::string_view key) const;
+  // The first key of [lower, upper) that is_insert_blocked() for; of one of those who block it.
+  bool find_blocked_insert(const LockOwner& owner, std::string_view lower, std::string_view upper,
+                           std::string& key) const;
   bool is_lock_blocked(const LockOwner& owner, std::string_view key, LockMode mode) const;
   // Whether others hold keys of [lower, upper) by ranges, in a mode that conflicts with locking all
   // of them in `mode`.

@@ -8,6 +8,7 @@
 #include "server/row_counts.h"
 #include "server/session.h"
 #include "stats/table_statistics.h"
+#include "table/bulk_load.h"
 #include "table/cursor.h"
 #include "table/reference_enforcer.h"
 #include "table/row_batch.h"
@@ -62,8 +63,8 @@ class PushedFilter final : public table::EntryFilter {
 // One open table of one connection: translates the server's calls to table::Cursor and
 // table::RowWriter, and holds no rule about storage.
 //
-// Files: handler_open, _references, _read, _multi_range, _write, _copy, _locking, _info, _counts,
-//        _create, _alter, _admin .cc
+// Files: handler_open, _references, _read, _multi_range, _write, _copy, _bulk_load, _locking, _info,
+//        _counts, _create, _alter, _admin .cc
 class ha_rocksdb final : public handler {
  public:
   ha_rocksdb(handlerton* hton, TABLE_SHARE* share) noexcept;
@@ -161,6 +162,10 @@ class ha_rocksdb final : public handler {
                           ulonglong* first, ulonglong* reserved) noexcept override;
   int reset_auto_increment(ulonglong value) noexcept override;
 
+  // ---- many rows at once (handler_bulk_load.cc)
+  void start_bulk_insert(ha_rows rows, uint flags) noexcept override;
+  int end_bulk_insert() noexcept override;
+
   // ---- locks (handler_locking.cc)
   uint lock_count() const noexcept override { return 0; }
   THR_LOCK_DATA** store_lock(THD* thd, THR_LOCK_DATA** to, thr_lock_type type) noexcept override;
@@ -210,6 +215,8 @@ class ha_rocksdb final : public handler {
   bool reads_semi_consistently() const;
   // After a write: ends own_transaction_, if there is one.
   int end_own_transaction(int error);
+  // The same, or commits in the middle of the statement, if that is asked for.
+  int end_row(int error);
 
   // ---- copies in portions (handler_copy.cc)
   // Whether nobody else can open the table before the copy that begins now is complete, the server
@@ -218,6 +225,16 @@ class ha_rocksdb final : public handler {
   void begin_copy();
   int end_copy();
   void abandon_copy();
+
+  // ---- loads (handler_bulk_load.cc)
+  // Whether rows that the statement inserts may come in files: it is a transaction of its own, and
+  // nothing looks for its rows before it ends.
+  bool may_load_rows() const;
+  // Before a row is inserted: from now on rows go into files, if there are enough of them.
+  Status begin_load_if_many();
+  Status finish_load(table::BulkLoad& load);
+  void show_duplicate(const table::BulkLoad& load);
+  void abandon_load();
 
   std::size_t our_index(uint index) const { return share_->translation.index_numbers[index]; }
   const table::Table& opened() const { return *table_; }
@@ -298,6 +315,9 @@ class ha_rocksdb final : public handler {
   bool tries_semi_consistent_ = false;
   bool writes_rows_ = false;  // the server locked the table for writing
   bool is_copying_ = false;   // rows go into Session::copy()
+  bool may_load_ = false;     // rows that are inserted may go into a load
+  std::unique_ptr<table::BulkLoad> load_;
+  std::uint64_t loaded_rows_ = 0;  // by this load
   bool reads_whole_rows_ = false;
   bool reads_once_ = false;
   bool scan_started_ = false;

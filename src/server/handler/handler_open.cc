@@ -83,6 +83,7 @@ int ha_rocksdb::open(const char* name, int, uint) noexcept {
 int ha_rocksdb::close() noexcept {
   abandon_copy();
   tell_counts();
+  abandon_load();
   cursor_.reset();
   writer_.reset();
   references_.reset();
@@ -108,6 +109,7 @@ handler* ha_rocksdb::clone(const char* name, MEM_ROOT* memory) noexcept {
 
 int ha_rocksdb::reset() noexcept {
   abandon_copy();
+  abandon_load();
   if (cursor_) cursor_->release();
   tell_counts();
   batch_.clear();

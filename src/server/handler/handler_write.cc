@@ -63,6 +63,9 @@ int ha_rocksdb::write_row(const uchar* record) noexcept {
     if (error != 0) return error;
     if (auto_increment_rows_ > 0) --auto_increment_rows_;
   }
+  if (may_load_ && load_ == nullptr) {
+    if (Status status = begin_load_if_many(); !status.is_ok()) return report(std::move(status));
+  }
   Status status = writer_->insert(is_copying_ ? session_->copy() : transaction(), record);
   if (status.is(ErrorCode::kDuplicateKey)) {
     fill_duplicate_position();
@@ -76,7 +79,16 @@ int ha_rocksdb::write_row(const uchar* record) noexcept {
   ++counts_.rows_inserted;
   const int error = note_auto_increment(record);
   if (is_copying_ && error == 0) return report(session_->commit_full_portion());
-  return end_own_transaction(error);
+  if (load_ != nullptr) {
+    ++loaded_rows_;
+    return error;
+  }
+  return end_row(error);
+}
+
+int ha_rocksdb::end_row(int error) {
+  if (own_transaction_ || error != 0) return end_own_transaction(error);
+  return report(session_->commit_in_the_middle());
 }
 
 int ha_rocksdb::end_own_transaction(int error) {
@@ -98,7 +110,7 @@ int ha_rocksdb::update_row(const uchar* old_record, const uchar* new_record) noe
   if (!status.is_ok()) return end_own_transaction(report(std::move(status)));
   share_->statistics->note_update();
   ++counts_.rows_updated;
-  return end_own_transaction(note_auto_increment(new_record));
+  return end_row(note_auto_increment(new_record));
 }
 
 int ha_rocksdb::delete_row(const uchar* record) noexcept {
@@ -107,7 +119,7 @@ int ha_rocksdb::delete_row(const uchar* record) noexcept {
   if (!status.is_ok()) return end_own_transaction(report(std::move(status)));
   share_->statistics->note_rows(-1);
   ++counts_.rows_deleted;
-  return end_own_transaction(0);
+  return end_row(0);
 }
 
 // The server guesses better and better how many values a statement wants, but only its first guess

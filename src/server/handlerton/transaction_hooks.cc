@@ -98,9 +98,20 @@ void commit_ordered(handlerton*, THD* thd, bool all) noexcept {
   log_message(LogLevel::kError, "ordered commit: " + status.message());
 }
 
+// Tells the client of rows that no rollback undoes.
+void warn_of_rows_that_stay(THD* thd, Session& session) {
+  const std::uint64_t rows = session.take_rows_that_stay();
+  if (rows == 0) return;
+  push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_WARNING_NOT_COMPLETE_ROLLBACK,
+                      "RocksDB: changes of %llu rows are not rolled back: "
+                      "rocksdb_commit_in_the_middle has committed them",
+                      static_cast<unsigned long long>(rows));
+}
+
 int rollback(handlerton* hton, THD* thd, bool all) noexcept {
   Session* session = Session::find(thd);
   if (session == nullptr) return 0;
+  warn_of_rows_that_stay(thd, *session);
   Transaction& transaction = session->transaction();
   if (!session->ends_transaction(all)) {
     return to_handler_error(transaction.rollback_statement(), thd);

@@ -1,0 +1,172 @@
+#include "table/bulk_load.h"
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "table/test_support.h"
+
+// Goal: rows that are loaded have the entries that rows have which are written one by one, in every
+// index, and no value twice where the index is unique. Method: the checker, and the same rows in
+// another table.
+namespace basalt::table {
+namespace {
+
+using basalt::test::fails_with;
+using basalt::test::must;
+using basalt::test::succeeds;
+using test::Keys;
+using test::Row;
+
+class Raised final : public Interruption {
+ public:
+  bool is_raised() const override { return true; }
+};
+
+Row row_of(int i) {
+  const std::string number = std::to_string(i);
+  return {i,
+          i % 3 != 0 ? std::optional("e" + number) : std::nullopt,
+          "City" + std::to_string(i * 7919 % 1000),
+          i % 5 != 0 ? std::optional(i * 7919 % 100 - 50) : std::nullopt,
+          static_cast<std::uint32_t>(i),
+          std::string(100, 'n')};
+}
+
+class BulkLoadTest : public testing::TestWithParam<Keys> {
+ protected:
+  BulkLoadTest() {
+    must(catalog_.load());
+    must(transactions_.recover());
+    const catalog::TablePointer definition =
+        must(catalog_.create(test::make_definition(GetParam())));
+    table_ = std::make_unique<Table>(definition, test::make_layout(),
+                                     std::make_shared<TableState>(catalog_, definition->id));
+    writer_ = std::make_unique<RowWriter>(*table_);
+    begin();
+  }
+  void begin() {
+    transaction_ = transactions_.make_transaction(nullptr);
+    load_ = must(BulkLoad::make(*database_, *table_, {std::size_t{1} << 20, 2}));
+    writer_->set_load(load_.get());
+  }
+  Status insert(const Row& row) { return writer_->insert(*transaction_, test::Record(row).data()); }
+  Status finish() {
+    txn::LoadedFiles loaded;
+    BASALT_TRY(load_->finish(test::NeverInterrupted(), loaded));
+    BASALT_TRY(transaction_->add_loaded(std::move(loaded), {}));
+    return transaction_->commit(kv::Durability::kBuffered);
+  }
+  bool is_sound() {
+    const test::NeverInterrupted never;
+    test::Record record;
+    Checker checker(*database_, *table_, never);
+    return must(checker.run(
+        record.data(), [](std::uint8_t*) { return Status::ok(); },
+        [](const std::string& problem) { ADD_FAILURE() << problem; }));
+  }
+  std::uint64_t entries(std::size_t index) {
+    return kv::test::count_entries(*database_, table_->family(index), table_->whole_range(index));
+  }
+
+  kv::test::TestDirectory directory_;
+  std::unique_ptr<kv::Database> database_ = kv::test::open_database(directory_ / "db");
+  catalog::Catalog catalog_{*database_};
+  lock::LockManager locks_{lock::LockManager::Options{}};
+  txn::TransactionManager transactions_{*database_, locks_};
+  std::unique_ptr<Table> table_;
+  std::unique_ptr<RowWriter> writer_;
+  std::unique_ptr<txn::Transaction> transaction_;
+  std::unique_ptr<BulkLoad> load_;
+};
+
+INSTANTIATE_TEST_SUITE_P(AllKeys, BulkLoadTest, testing::ValuesIn(test::kAllKeys), test::name_of);
+
+// Enough for sorts that do not fit into memory, and for several threads.
+constexpr int kMany = 60'000;
+
+TEST_P(BulkLoadTest, LoadedRowsHaveAllTheirEntries) {
+  for (int i = 0; i < kMany; ++i) must(insert(row_of(i * 7919 % kMany)));
+  for (std::size_t i = 0; i < test::kIndexes; ++i) EXPECT_EQ(entries(i), 0u);
+  ASSERT_TRUE(succeeds(finish()));
+  for (std::size_t i = 0; i < test::kIndexes; ++i) {
+    EXPECT_EQ(entries(i), static_cast<std::uint64_t>(kMany));
+  }
+  EXPECT_TRUE(is_sound());
+  EXPECT_TRUE(std::filesystem::is_empty(directory_ / "db/loads"));
+}
+
+TEST_P(BulkLoadTest, RowsComeAmongOthersThatAreThere) {
+  for (int i = 0; i < 100; i += 2) must(insert(row_of(i)));
+  must(finish());
+  begin();
+  for (int i = 99; i > 0; i -= 2) must(insert(row_of(i)));
+  ASSERT_TRUE(succeeds(finish()));
+  EXPECT_EQ(entries(test::kByCity), 100u);
+  EXPECT_TRUE(is_sound());
+}
+
+TEST_P(BulkLoadTest, ARowThatIsThereAlreadyIsRefused) {
+  must(insert(row_of(1)));
+  must(finish());
+  begin();
+  EXPECT_TRUE(fails_with(ErrorCode::kDuplicateKey, insert(row_of(1))));
+  must(insert(row_of(2)));
+  ASSERT_TRUE(succeeds(finish()));
+  EXPECT_EQ(entries(0), 2u);
+  EXPECT_TRUE(is_sound());
+}
+
+TEST_P(BulkLoadTest, AUniqueValueThatIsTwiceAmongTheRowsFailsTheEnd) {
+  for (int i = 0; i < 1000; ++i) must(insert(row_of(i)));
+  Row row = row_of(1000);
+  row.code = 77;
+  must(insert(row));
+  EXPECT_TRUE(fails_with(ErrorCode::kDuplicateKey, finish()));
+  EXPECT_EQ(load_->duplicate_index(), static_cast<std::size_t>(test::kByCode));
+  test::Record record;
+  const codec::SecondaryCodec& by_code = table_->secondary(test::kByCode);
+  codec::ColumnSet code(test::kColumns);
+  code.set(test::kCode);
+  must(by_code.read(load_->duplicate().first_key, load_->duplicate().first_value,
+                    by_code.plan(code), record.data()));
+  EXPECT_EQ(load_le<std::uint32_t>(record.data() + 43), 77u);
+  load_.reset();
+  writer_->set_load(nullptr);
+  must(transaction_->rollback());
+  EXPECT_EQ(entries(0), 0u);
+  EXPECT_TRUE(std::filesystem::is_empty(directory_ / "db/loads"));
+}
+
+TEST_P(BulkLoadTest, APrimaryKeyThatIsTwiceAmongTheRowsFailsTheEnd) {
+  if (GetParam() == Keys::kHidden) GTEST_SKIP() << "keys are made by the engine";
+  for (int i = 1000; i > 0; --i) must(insert(row_of(i)));
+  Row row = row_of(5);
+  row.code = 5000;
+  row.email = "other";
+  const Status status = insert(row);
+  EXPECT_TRUE(fails_with(ErrorCode::kDuplicateKey, status.is_ok() ? finish() : Status::ok()));
+  EXPECT_EQ(load_->duplicate_index(), 0u);
+}
+
+TEST_P(BulkLoadTest, NullsAreNoDuplicates) {
+  for (int i = 0; i < 10; ++i) {
+    Row row = row_of(i);
+    row.email = std::nullopt;
+    must(insert(row));
+  }
+  EXPECT_TRUE(succeeds(finish()));
+  EXPECT_TRUE(is_sound());
+}
+
+TEST_P(BulkLoadTest, ItEndsWhenItIsInterrupted) {
+  for (int i = 0; i < 5000; ++i) must(insert(row_of(i)));
+  txn::LoadedFiles loaded;
+  EXPECT_TRUE(fails_with(ErrorCode::kInterrupted, load_->finish(Raised(), loaded)));
+  load_.reset();
+  EXPECT_TRUE(std::filesystem::is_empty(directory_ / "db/loads"));
+}
+
+}  // namespace
+}  // namespace basalt::table

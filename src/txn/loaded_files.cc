@@ -1,0 +1,141 @@
+#include "txn/loaded_files.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "base/assert.h"
+#include "base/bytes.h"
+#include "base/failpoint.h"
+
+namespace basalt::txn {
+namespace {
+
+// The type of the records among those of the system family.
+constexpr char kRecordType = '\x09';
+constexpr std::size_t kKeyBytes = 5;
+constexpr std::uint64_t kVersion = 1;
+
+Status damaged() { return Status(ErrorCode::kCorruption, "the record of a load does not decode"); }
+
+bool parse_files(const std::string& directory, std::string_view& bytes, kv::FamilyFiles& files) {
+  std::uint64_t family = 0;
+  std::uint64_t count = 0;
+  if (!consume_varint(bytes, family) || !consume_varint(bytes, count)) return false;
+  files.family = static_cast<kv::FamilyId>(family);
+  for (; count != 0; --count) {
+    std::string_view name;
+    if (!consume_length_prefixed(bytes, name)) return false;
+    files.paths.push_back(directory + "/" + std::string(name));
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string loaded_files_key(std::uint32_t directory) {
+  std::string key(1, kRecordType);
+  append_be32(key, directory);
+  return key;
+}
+
+bool is_loaded_files_key(std::string_view key) {
+  return key.size() == kKeyBytes && key.front() == kRecordType;
+}
+
+std::string pack_loaded_files(const LoadedFiles& files) {
+  BASALT_ASSERT(!files.row_key.empty());  // else nobody could tell later whether they are ingested
+  std::string value;
+  append_varint(value, kVersion);
+  append_varint(value, files.row_family);
+  append_length_prefixed(value, files.row_key);
+  append_varint(value, files.files.size());
+  for (const kv::FamilyFiles& of_family : files.files) {
+    append_varint(value, of_family.family);
+    append_varint(value, of_family.paths.size());
+    for (const std::string& path : of_family.paths) {
+      append_length_prefixed(value, std::filesystem::path(path).filename().string());
+    }
+  }
+  return value;
+}
+
+Result<LoadedFiles> parse_loaded_files(const std::string& directory, std::string_view key,
+                                       std::string_view value) {
+  LoadedFiles files;
+  std::uint64_t version = 0;
+  std::uint64_t family = 0;
+  std::uint64_t count = 0;
+  std::string_view row_key;
+  if (!is_loaded_files_key(key) || !consume_varint(value, version) || version != kVersion ||
+      !consume_varint(value, family) || !consume_length_prefixed(value, row_key) ||
+      !consume_varint(value, count)) {
+    return damaged();
+  }
+  files.directory = bulk::BuildDirectory::find_load(directory, load_be32(key.data() + 1));
+  files.row_family = static_cast<kv::FamilyId>(family);
+  files.row_key = row_key;
+  for (; count != 0; --count) {
+    if (!parse_files(files.directory->path(), value, files.files.emplace_back())) {
+      files.directory->leave();
+      return damaged();
+    }
+  }
+  return files;
+}
+
+Status publish_loaded_files(kv::Database& database, std::span<const LoadedFiles> loads,
+                            Attempt attempt) {
+  BASALT_ASSERT(!loads.empty());
+  bool is_done = false;
+  if (attempt == Attempt::kRepeated) {
+    kv::PinnedValue row;
+    BASALT_TRY(database.get(loads.front().row_family, loads.front().row_key, {}, row, is_done));
+  }
+  if (!is_done) {
+    std::vector<kv::FamilyFiles> files;
+    for (const LoadedFiles& load : loads) {
+      for (const kv::FamilyFiles& of_family : load.files) {
+        const auto same = std::ranges::find(files, of_family.family, &kv::FamilyFiles::family);
+        kv::FamilyFiles& all = same == files.end() ? files.emplace_back() : *same;
+        all.family = of_family.family;
+        all.paths.insert(all.paths.end(), of_family.paths.begin(), of_family.paths.end());
+      }
+    }
+    BASALT_HOLDPOINT("txn.load.ingest");
+    BASALT_FAILPOINT("txn.load.before_ingest");
+    BASALT_TRY(database.ingest(files, kv::Ingested::kNewToSnapshots));
+    BASALT_FAILPOINT("txn.load.after_ingest");
+  }
+  kv::WriteBatch records;
+  for (const LoadedFiles& load : loads) {
+    records.remove(kv::kSystemFamily, loaded_files_key(load.directory->number()));
+  }
+  return database.write(records, kv::Durability::kBuffered);
+}
+
+Status recover_loaded_files(kv::Database& database, const std::set<std::uint32_t>& prepared) {
+  const std::string& directory = database.options().directory;
+  std::vector<LoadedFiles> loads;
+  {
+    const KeyRange range{std::string(1, kRecordType), std::string(1, kRecordType + 1)};
+    kv::Iterator iterator = database.new_iterator(kv::kSystemFamily, {}, range);
+    for (iterator.seek_to_first(); iterator.is_valid(); iterator.next()) {
+      Result<LoadedFiles> load = parse_loaded_files(directory, iterator.key(), iterator.value());
+      if (!load.is_ok()) return load.take_status();
+      loads.push_back(std::move(load.value()));
+    }
+    BASALT_TRY(iterator.status());
+  }
+  for (const LoadedFiles& load : loads) {
+    const Status status = publish_loaded_files(database, {&load, 1}, Attempt::kRepeated);
+    if (status.is_ok()) continue;
+    for (const LoadedFiles& left : loads) left.directory->leave();
+    return Status(status.code(), "the rows of a load that was committed, in '" +
+                                     load.directory->path() + "': " + status.message());
+  }
+  bulk::BuildDirectory::remove_loads(directory, prepared);
+  return Status::ok();
+}
+
+}  // namespace basalt::txn

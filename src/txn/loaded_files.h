@@ -1,0 +1,64 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "bulk/build_directory.h"
+#include "kv/database.h"
+
+// Rows that a transaction has put into files, which its commit makes part of the database.
+//
+// Purpose     Many rows go past WAL and memtables, and come with the commit nevertheless, or not at
+//             all.
+// How         The transaction's batch gets a record that names the files. Once the commit is
+//             written the files are ingested, all together, and the record goes. A crash in between
+//             leaves the record, by which the next start does the rest.
+// Once        The locks of the rows are held until the record has gone: as long as it is there
+//             nobody else has changed the rows, so that one of them tells whether all are in the
+//             database already.
+namespace basalt::txn {
+
+// The entries that files have of one index.
+struct LoadedKeys {
+  std::string first;
+  std::string first_value;
+  std::string last;
+};
+
+// The files of one directory.
+struct LoadedFiles {
+  std::unique_ptr<bulk::BuildDirectory> directory;
+  std::vector<kv::FamilyFiles> files;
+  // Of each index that has entries; the primary's first. Empty after a crash.
+  std::vector<LoadedKeys> keys;
+  // The family and the key of one of the rows.
+  kv::FamilyId row_family = kv::kDefaultFamily;
+  std::string row_key;
+};
+
+// The record, of the system family: docs/formats/catalog.md.
+std::string loaded_files_key(std::uint32_t directory);
+std::string pack_loaded_files(const LoadedFiles& files);
+// Of the database in `directory`. kCorruption if the bytes are no such record.
+Result<LoadedFiles> parse_loaded_files(const std::string& directory, std::string_view key,
+                                       std::string_view value);
+bool is_loaded_files_key(std::string_view key);
+
+// Whether the files may have been ingested by an earlier attempt.
+enum class Attempt : std::uint8_t { kFirst, kRepeated };
+
+// Ingests the files of loads whose records are committed, and removes the records. An error: they
+// are as they were, or ingested, and a repeated attempt goes on.
+Status publish_loaded_files(kv::Database& database, std::span<const LoadedFiles> loads,
+                            Attempt attempt);
+
+// Publishes what a crash has left committed, and removes the directories of loads whose numbers are
+// not among `prepared`. While nobody else uses the database.
+Status recover_loaded_files(kv::Database& database, const std::set<std::uint32_t>& prepared);
+
+}  // namespace basalt::txn

@@ -1,0 +1,162 @@
+"""Lets the disk fail, and KILL come, while rows are loaded in files.
+
+Usage: ./basalt python tests/faults/bulk_load.py
+
+Whatever fails of the files, the statement fails with a text that names file and cause, the table is
+as it was, rows can be written, nothing is left of the files, and when the disk is sound again the
+statement succeeds. If the files cannot be taken in when the commit is written already, the rows
+come when the engine is resumed, or with the next start. With the binary log and without.
+"""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import sys
+import threading
+import time
+
+import pymysql
+
+from tests.faults._bench import OPTIONS
+from tests.faults._faults import Call, Faults, main_without_sanitizers
+from tests.support import checks, workspace
+from tests.support.workspace import Tally, Workspace
+
+_ROWS = 20_000
+# Rows of 1 KB, in no order.
+_LOAD = ("INSERT INTO d.t SELECT seq * 7919 % 20011, seq, REPEAT(MD5(seq), 32) "
+         f"FROM d.seq_1_to_{_ROWS}")
+_CASES = (
+    ("write", Call.WRITE, errno.EIO, 0), ("write, device full", Call.WRITE, errno.ENOSPC, 3),
+    ("sync", Call.SYNC, errno.EIO, 0), ("creation", Call.CREATE, errno.ENOSPC, 0),
+    ("creation of the second file", Call.CREATE, errno.EIO, 1),
+)
+_TEXTS = {errno.EIO: "Input/output error", errno.ENOSPC: "No space left on device"}
+_KILLS_AFTER_SECONDS = (0.1, 0.3, 0.6)
+_QUERY_INTERRUPTED = 1317
+
+
+class BulkLoad:
+    """One server with a table that has a few rows, and gets many."""
+
+    def __init__(self, work: Workspace) -> None:
+        self._faults = Faults(work.directory)
+        self._server = work.server("data", options=OPTIONS, environment=self._faults.environment)
+        self._server.start()
+        self._server.query("CREATE DATABASE d")
+        self._server.query("CREATE TABLE d.t (id INT PRIMARY KEY, k INT, s VARCHAR(1024), "
+                           "UNIQUE (k)) CHARACTER SET latin1 ENGINE=ROCKSDB")
+        self._server.query("INSERT INTO d.t VALUES (-1, -1, 'before')")
+        self._changes = 0
+
+    def fail(self, calls: Call, cause: int, skipped: int) -> list[str]:
+        """The statement while calls on its files fail, and then on a sound disk."""
+        self._faults.set(calls, "/loads/", cause, skipped=skipped)
+        problems = ["nothing failed"]
+        try:
+            self._load()
+        except pymysql.err.Error as error:
+            text = str(error)
+            problems = [] if "/loads/" in text and _TEXTS[cause] in text else [f"the text: {text}"]
+        self._faults.heal()
+        problems += self._check(1)
+        self._load()
+        problems += self._check(1 + _ROWS)
+        self._server.query("DELETE FROM d.t WHERE id >= 0")
+        return problems
+
+    def kill(self, seconds: float) -> list[str]:
+        """The statement, killed after some time, unless it has ended by then."""
+        problems: list[str] = []
+        with self._server.connect() as connection:
+            load = threading.Thread(target=self._load_until_killed, args=(connection, problems))
+            load.start()
+            time.sleep(seconds)
+            self._server.query(f"KILL QUERY {connection.thread_id()}")
+            load.join()
+        rows = self._count()
+        if rows not in (1, 1 + _ROWS):
+            problems.append(f"{rows} rows are there")
+        self._server.query("DELETE FROM d.t WHERE id >= 0")
+        return problems + self._check(1)
+
+    def fail_behind_commit(self, logs: bool, restarts: bool) -> list[str]:
+        """The files cannot be taken in, when the commit is written."""
+        # Nobody else is to meet the failure.
+        self._server.query("SET GLOBAL rocksdb_force_flush_memtable_now = ON")
+        self._server.query("SET GLOBAL rocksdb_pause_background_work = ON")
+        self._faults.set(Call.WRITE, "MANIFEST", errno.EIO)
+        problems: list[str] = []
+        try:
+            self._load(logs)
+        except pymysql.err.Error as error:
+            problems.append(f"the statement, which is committed, fails: {error}")
+        if not self._faults.failures():
+            problems.append("nothing failed")
+        self._faults.heal()
+        if restarts:
+            self._server.kill()
+            self._server.start()
+        else:
+            self._server.query("SET GLOBAL rocksdb_pause_background_work = OFF")
+            self._server.query("SET GLOBAL rocksdb_resume = ON")
+        problems += self._check(1 + _ROWS)
+        self._server.query("DELETE FROM d.t WHERE id >= 0")
+        return problems
+
+    def _load(self, logs: bool = True) -> None:
+        with self._server.connect() as connection, connection.cursor() as cursor:
+            cursor.execute(f"SET rocksdb_bulk_load = 1, sql_log_bin = {int(logs)}")
+            cursor.execute(_LOAD)
+
+    def _load_until_killed(self, connection: pymysql.Connection, problems: list[str]) -> None:
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute("SET rocksdb_bulk_load = 1")
+                cursor.execute(_LOAD)
+        except pymysql.err.Error as error:
+            if error.args[0] != _QUERY_INTERRUPTED:
+                problems.append(f"killed: {error}")
+
+    def _count(self) -> int:
+        return int(self._server.query("SELECT COUNT(*) FROM d.t")[0][0])
+
+    def _check(self, rows: int) -> list[str]:
+        problems = checks.check_tables(self._server)
+        if self._count() != rows:
+            problems.append(f"{self._count()} rows instead of {rows}")
+        self._changes += 1
+        self._server.query(f"UPDATE d.t SET s = 'changed {self._changes}' WHERE id = -1")
+        left = list((self._server.datadir / "#rocksdb" / "loads").glob("*"))
+        if left:
+            problems.append(f"left over: {left}")
+        return problems
+
+
+def run(work: Workspace, _: argparse.Namespace) -> Tally:
+    """All cases, on one server."""
+    test = BulkLoad(work)
+    outcomes = [(name, test.fail(*case)) for name, *case in _CASES]
+    outcomes += [(f"KILL after {seconds} s", test.kill(seconds))
+                 for seconds in _KILLS_AFTER_SECONDS]
+    outcomes += [(f"files are not taken in, {'with' if logs else 'without'} the binary log, and "
+                  f"{'a start' if restarts else 'a resume'} follows",
+                  test.fail_behind_commit(logs, restarts))
+                 for logs in (True, False) for restarts in (True, False)]
+    for name, problems in outcomes:
+        print(f"{'FAILED' if problems else 'passed'}  {name}")
+        for problem in problems:
+            print(f"        {problem}")
+    failed = sum(1 for _, problems in outcomes if problems)
+    return Tally(len(outcomes) - failed, failed)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    workspace.add_arguments(parser)
+    return main_without_sanitizers("bulk_load", parser.parse_args(), run)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
