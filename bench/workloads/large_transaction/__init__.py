@@ -29,10 +29,11 @@ _BULK_LOAD_ENDS_WITHIN = 60.0
 
 Settings = Mapping[str, str | int]
 
-# Stock MyRocks commits by itself every rocksdb_bulk_load_size rows: a crash or an error leaves the
-# statement half done.
+# Stock MyRocks and Basalt commit by themselves every rocksdb_bulk_load_size rows: a crash or an
+# error leaves the statement half done.
 COMMIT_IN_THE_MIDDLE: Settings = {"rocksdb_commit_in_the_middle": 1, "rocksdb_bulk_load_size": 1000}
-# Stock MyRocks writes the rows past the transaction, into files that it adds at the end.
+# Stock MyRocks writes the rows past the transaction, into files that it adds at the end; Basalt's
+# come with the transaction's commit.
 BULK_LOAD: Settings = {"rocksdb_bulk_load_allow_sk": 1, "rocksdb_bulk_load": 1}
 
 
@@ -117,17 +118,17 @@ class LargeTransaction(Workload):
 
     def run_committing_in_the_middle(self, target: Target, statement: Statement) -> Outcome | None:
         """run() with commits on the way; None where the engine has no such thing."""
-        if target.engine is not Engine.MYROCKS:
+        if target.engine is Engine.INNODB:
             return None
         return self.run(target, statement, COMMIT_IN_THE_MIDDLE)
 
     def run_with_bulk_load(self, target: Target) -> Outcome | None:
-        """INSERT..SELECT past the transaction; None where the engine has no such thing.
+        """INSERT..SELECT by files; None where the engine has no such thing.
 
-        The rows are there when the engine has noticed the end of the connection: the time goes on
+        In MyRocks the rows are there when the engine has noticed the end of the connection: the time goes on
         until then.
         """
-        if target.engine is not Engine.MYROCKS:
+        if target.engine is Engine.INNODB:
             return None
         started = time.monotonic()
         outcome = self.run(target, Statement.INSERT_SELECT, BULK_LOAD)
