@@ -123,9 +123,9 @@ Status IndexBuilder::write(Build& build) {
   // The sorts of the other indexes have their part.
   const FileResources resources = {resources_.memory_bytes / builds_.size(), resources_.threads};
   EntryFiles files;
-  Status written = write_entry_files(database_, family, table_.whole_range(build.index_number),
-                                     build.sorts, build.directory->path() + "/", resources,
-                                     interruption_, files);
+  Status written =
+      write_entry_files(database_, family, table_.whole_range(build.index_number), build.sorts,
+                        build.directory->path() + "/", resources, interruption_, files);
   if (written.is(ErrorCode::kDuplicateKey)) {
     duplicate_.index_number = build.index_number;
     BASALT_TRY(table_.secondary(build.index_number)

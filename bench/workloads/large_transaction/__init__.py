@@ -125,8 +125,8 @@ class LargeTransaction(Workload):
     def run_with_bulk_load(self, target: Target) -> Outcome | None:
         """INSERT..SELECT by files; None where the engine has no such thing.
 
-        In MyRocks the rows are there when the engine has noticed the end of the connection: the time goes on
-        until then.
+        In MyRocks the rows are there when the engine has noticed the end of the connection: the
+        time goes on until then.
         """
         if target.engine is Engine.INNODB:
             return None

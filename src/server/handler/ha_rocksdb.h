@@ -63,8 +63,8 @@ class PushedFilter final : public table::EntryFilter {
 // One open table of one connection: translates the server's calls to table::Cursor and
 // table::RowWriter, and holds no rule about storage.
 //
-// Files: handler_open, _references, _read, _multi_range, _write, _copy, _bulk_load, _locking, _info,
-//        _counts, _create, _alter, _admin .cc
+// Files: handler_open, _references, _read, _multi_range, _write, _copy, _bulk_load, _locking,
+//        _info, _counts, _create, _alter, _admin .cc
 class ha_rocksdb final : public handler {
  public:
   ha_rocksdb(handlerton* hton, TABLE_SHARE* share) noexcept;
