@@ -49,9 +49,9 @@ void Cursor::set_semi_consistent(bool on) {
 void Cursor::park() {
   if (readahead_.is_on_row()) {
     set_point(readahead_.entry_key());
-  } else if (const auto entry = iterator_.entry()) {
+  } else if (const auto key = iterator_.entry_key()) {
     primary_key();
-    set_point(entry->key);
+    set_point(*key);
   } else if (iterator_.has_iterator() || iterator_.must_resume()) {
     set_point(iterator_.far_end());
     point_ = Point::kBeforeEntry;
@@ -155,7 +155,7 @@ void Cursor::go_on_between(std::string_view key, Direction direction) {
 
 // Goes on where the scan had to give up its iterator.
 void Cursor::resume(Direction direction) {
-  const std::string key = iterator_.resumption().key;
+  const std::string key = iterator_.resumption();
   if (key.empty()) {
     go_on_between(iterator_.far_end(), direction);
   } else if (next_move_ == NextMove::kQualifyEntry ||
@@ -329,6 +329,10 @@ Status Cursor::qualify_entry(Peeking peeking, std::uint8_t* record, Qualified& q
     qualified = Qualified::kPass;
     return Status::ok();
   }
+  // The filter asks for the key at once, others perhaps when the value has gone.
+  if (iterator_.index_number() != 0 && iterator_.own_values_move()) {
+    BASALT_TRY(fetcher_.set_primary_key_of(iterator_.key(), iterator_.value()));
+  }
   if (iterator_.locks()) return locking_.qualify(peeking, record, qualified);
   return nonlocking_.qualify(defers_rows_ || reads_ahead(), record, qualified);
 }
@@ -396,13 +400,13 @@ Status Cursor::find_unique(std::string_view key, std::uint8_t* record, bool& fou
 
 const std::string& Cursor::primary_key() {
   if (fetcher_.knows_primary_key()) return fetcher_.primary_key();
-  if (const auto entry = iterator_.entry()) {
+  if (const auto key = iterator_.entry_key()) {
     if (iterator_.index_number() == 0) {
-      fetcher_.set_primary_key(entry->key);
-    } else {
-      fetcher_.set_primary_key_of(entry->key, entry->value)
+      fetcher_.set_primary_key(*key);
+    } else if (iterator_.has_iterator() && !iterator_.own_values_move()) {
+      fetcher_.set_primary_key_of(*key, iterator_.value())
           .ignore("the entry was decoded when the cursor came here");
-    }
+    }  // else the cursor is on no row: of own entries the key is known since it came
   } else if (point_ == Point::kAtEntry && iterator_.index_number() != 0) {
     // A point lookup in a unique index that did not visit the row.
     fetcher_.set_primary_key_of(point_entry_, fetcher_.entry_value())

@@ -482,6 +482,26 @@ TEST_P(CursorTest, BlobsOfOwnRowsStayWhileTheTransactionWrites) {
   }
 }
 
+TEST_P(CursorTest, TheKeyOfAnOwnRowIsKnownAfterFurtherWritesAlsoIfTheyAreTakenBack) {
+  session_.commit();
+  for (const bool is_taken_back : {false, true}) {
+    session_.transaction().begin_statement(txn::IsolationLevel::kReadCommitted);
+    must(session_.insert(row_at_end(0)));
+    const std::string key = session_.writer().primary_key();
+    open(test::kByCode, Reading::kEntriesOnly);
+    bool found = false;
+    must(cursor_.seek_last(record_.data(), found));
+    ASSERT_EQ(record_.row().code, row_at_end(0).code);
+    const std::size_t savepoint = session_.transaction().set_savepoint();
+    for (int number = 1; number < 60; ++number) must(session_.insert(row_at_end(number)));
+    if (is_taken_back) must(session_.transaction().rollback_to_savepoint(savepoint));
+    EXPECT_EQ(cursor_.primary_key(), key);
+    cursor_.close();
+    session_.rollback();
+    session_.transaction().end_statement();
+  }
+}
+
 TEST_P(CursorTest, ABatchReadsTheRowsThatDeferredMovesFound) {
   for (const bool sorts : {false, true}) {
     open(test::kByCity);

@@ -69,11 +69,7 @@ void IndexIterator::note_new_key(std::string_view key) {
 // The iterator points into what goes.
 void IndexIterator::leave_own_changes() {
   if (!iterator_ || !shows_own_changes_) return;
-  resumption_ = Resumption{};
-  if (iterator_->is_valid()) {
-    resumption_->key = iterator_->key();
-    resumption_->value = iterator_->value();
-  }
+  resumption_.emplace(iterator_->is_valid() ? iterator_->key() : std::string_view());
   iterator_.reset();
 }
 
@@ -147,13 +143,10 @@ bool IndexIterator::reads_unique_behind_own_changes() const {
          table_.secondary(index_number_).is_unique();
 }
 
-std::optional<IndexIterator::Entry> IndexIterator::entry() const {
-  if (iterator_) {
-    if (!iterator_->is_valid()) return std::nullopt;
-    return Entry{iterator_->key(), iterator_->value()};
-  }
-  if (!resumption_ || resumption_->key.empty()) return std::nullopt;
-  return Entry{resumption_->key, resumption_->value};
+std::optional<std::string_view> IndexIterator::entry_key() const {
+  if (iterator_) return iterator_->is_valid() ? std::optional(iterator_->key()) : std::nullopt;
+  if (!resumption_ || resumption_->empty()) return std::nullopt;
+  return *resumption_;
 }
 
 }  // namespace basalt::table

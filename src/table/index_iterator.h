@@ -23,23 +23,14 @@ enum class Direction : std::uint8_t { kForward, kBackward };
 // Life cycle  open() -> start() -> step()... -> close(). lay_aside() leaves it without an iterator
 //             between; has_iterator() tells.
 // Own changes What is put ahead of the scan meanwhile: StatementBoundary. When own changes are
-//             rolled back an iterator over them must go: must_resume() is true then, and entry()
-//             still gives what it was on.
+//             rolled back an iterator over them must go: must_resume() is true then, and
+//             entry_key() still gives what it was on. A value of theirs is lost before that: with
+//             the next write.
 // Reuse       An iterator that shows a snapshot and nothing else serves the next scan of the same
 //             snapshot and column family: a new one costs as much as the search for a row.
 // Threads     Belongs to one cursor.
 class IndexIterator final : private txn::OpenScan {
  public:
-  struct Entry {
-    std::string_view key;
-    std::string_view value;
-  };
-  // Where the scan was when it had to give up its iterator.
-  struct Resumption {
-    std::string key;  // empty: at the end of its range
-    std::string value;
-  };
-
   explicit IndexIterator(const Table& table) : table_(table) {}
   ~IndexIterator() override { end_scan(); }
   IndexIterator(const IndexIterator&) = delete;
@@ -110,16 +101,21 @@ class IndexIterator final : private txn::OpenScan {
   bool has_iterator() const { return iterator_.has_value(); }
   bool is_valid() const { return iterator_ && iterator_->is_valid(); }
   std::string_view key() const { return iterator_->key(); }
+  // Only until the transaction's next write, if it is one of own_values_move().
   std::string_view value() const { return iterator_->value(); }
+  // Whether entries may be in the transaction's batch, which moves when it grows.
+  bool own_values_move() const { return shows_own_changes_; }
   Status status() const { return iterator_->status(); }
   // Whether the scan passes over the entry that the iterator is on.
   bool is_hidden() const { return !boundary_.hides_nothing() && boundary_.hides(iterator_->key()); }
   // Whether it passes over none.
   bool hides_nothing() const { return boundary_.hides_nothing(); }
   bool must_resume() const { return resumption_.has_value(); }
-  const Resumption& resumption() const { return *resumption_; }
-  // The entry that the scan is on, or was when it had to give up its iterator.
-  std::optional<Entry> entry() const;
+  // The key that the scan was on when it had to give up its iterator; empty: it was at the end of
+  // its range.
+  const std::string& resumption() const { return *resumption_; }
+  // The key that the scan is on, or was then.
+  std::optional<std::string_view> entry_key() const;
 
   const KeyRange& range() const { return range_; }
   Direction direction() const { return direction_; }
@@ -171,7 +167,7 @@ class IndexIterator final : private txn::OpenScan {
   std::optional<Shown> shown_;      // by iterator_, or if there is none by spare_
   bool shows_own_changes_ = false;  // in the transaction's batch
   std::uint64_t sequence_ = 0;
-  std::optional<Resumption> resumption_;
+  std::optional<std::string> resumption_;
   StatementBoundary boundary_;
 };
 

@@ -94,9 +94,8 @@ TEST_F(IndexIteratorTest, WhenOwnChangesAreRolledBackItKeepsItsEntry) {
   must(session_.transaction().rollback_to_savepoint(savepoint));
   EXPECT_TRUE(iterator_.must_resume());
   EXPECT_FALSE(iterator_.has_iterator());
-  ASSERT_TRUE(iterator_.entry().has_value());
-  EXPECT_EQ(iterator_.entry()->key, key_of(15));
-  EXPECT_EQ(iterator_.resumption().key, key_of(15));
+  EXPECT_EQ(iterator_.entry_key(), key_of(15));
+  EXPECT_EQ(iterator_.resumption(), key_of(15));
   iterator_.close();
 }
 
