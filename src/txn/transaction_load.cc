@@ -42,8 +42,7 @@ class BatchEntries : public rdb::WriteBatch::Handler {
     const auto same = [&](const Entry& a, const Entry& b) { return place(a) == place(b); };
     // Unique keeps the first of equal ones.
     std::ranges::reverse(entries_);
-    const auto rest = std::ranges::unique(entries_, same);
-    entries_.erase(rest.begin(), rest.end());
+    entries_.erase(std::unique(entries_.begin(), entries_.end(), same), entries_.end());
     std::ranges::reverse(entries_);
     return entries_;
   }

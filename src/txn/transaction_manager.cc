@@ -27,7 +27,8 @@ class KeyLocker : public rdb::WriteBatch::Handler {
   // Which keys are new is not known either.
   rdb::Status PutCF(std::uint32_t family, const rdb::Slice& key, const rdb::Slice& value) override {
     const std::string_view announced(key.data(), key.size());
-    if (family == database_.family_handle(kv::kSystemFamily)->GetID()) {
+    const bool is_of_system = family == database_.family_handle(kv::kSystemFamily)->GetID();
+    if (is_of_system && is_loaded_files_key(announced)) {
       return note_loaded(announced, {value.data(), value.size()});
     }
     if (announced.size() >= lock::kSpaceBytes) inserts_.note({&announced, 1});
