@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/relaxed.h"
 #include "lock/lock_mode.h"
 #include "lock/request_pool.h"
 #include "lock/wait_signal.h"
@@ -47,6 +48,9 @@ class LockOwner {
   void set_most_keys(std::size_t count) { most_keys_ = count; }
   // Whether a wait of this owner that begins from now on looks for deadlocks, if the manager does.
   void set_deadlock_detect(bool is_on) { deadlock_detect_ = is_on; }
+  // How long its waits may last, for reports: those that wait say it themselves. Any thread.
+  void set_reported_timeout_ms(std::int64_t timeout) { reported_timeout_ms_ = timeout; }
+  std::int64_t reported_timeout_ms() const { return reported_timeout_ms_; }
   // Whether it has locked any key or range. The owner's thread.
   bool holds_locks() const { return held_count() != 0 || !ranges_.empty(); }
   // Memory that its locks take, with their share of the lock table. The owner's thread.
@@ -88,6 +92,7 @@ class LockOwner {
   std::atomic<void*> user_;
   std::atomic<std::uint64_t> changed_rows_ = 0;
   std::atomic<std::size_t> held_ = 0;
+  Relaxed<std::int64_t> reported_timeout_ms_{0};
   LockRequest* newest_held_ = nullptr;
   RequestPool pool_;
   std::size_t most_keys_ = kKeysMax;

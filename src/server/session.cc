@@ -96,6 +96,7 @@ void Session::register_statement() {
   transaction_->lock_owner().set_most_keys(max_row_locks(thd_));
   transaction_->set_fill_cache(fills_cache(thd_));
   transaction_->lock_owner().set_deadlock_detect(detects_deadlocks(thd_));
+  transaction_->lock_owner().set_reported_timeout_ms(lock_wait_timeout_ms(thd_));
   transaction_->set_memory_max(batch_bytes_max(thd_), opt_bin_log);
   trans_register_ha(thd_, false, g_plugin->hton, 0);
   if (thd_test_options(thd_, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN)) {

@@ -44,6 +44,7 @@ TransactionInfo ChangedIndexes::info() const {
   info.state = state_;
   info.changed_rows = owner_.changed_rows();
   info.locked_keys = owner_.held_count();
+  info.lock_wait_timeout_ms = owner_.reported_timeout_ms();
   const MutexLock guard(mutex_);
   info.prepared_name = name_;
   return info;

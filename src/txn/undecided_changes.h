@@ -30,6 +30,7 @@ struct TransactionInfo {
   std::string prepared_name;
   std::uint64_t changed_rows = 0;
   std::uint64_t locked_keys = 0;
+  std::int64_t lock_wait_timeout_ms = 0;  // of its latest statement
 };
 
 // The indexes of one transaction, and what else others may know of it.

@@ -225,12 +225,14 @@ TEST_F(UndecidedChangesTest, OpenTransactionsAreToldWithWhatTheyHaveDone) {
   EXPECT_TRUE(open().empty());
   const auto first = changed(kOther, &user);
   const auto second = prepared("name");
+  first->lock_owner().set_reported_timeout_ms(45000);
   ASSERT_EQ(open().size(), 2u);
   EXPECT_EQ(open()[0].id, first->id());
   EXPECT_EQ(open()[0].user, &user);
   EXPECT_EQ(open()[0].state, TransactionState::kActive);
   EXPECT_EQ(open()[0].changed_rows, 1u);
   EXPECT_EQ(open()[0].prepared_name, "");
+  EXPECT_EQ(open()[0].lock_wait_timeout_ms, 45000);
   EXPECT_EQ(open()[1].id, second->id());
   EXPECT_EQ(open()[1].state, TransactionState::kPrepared);
   EXPECT_EQ(open()[1].prepared_name, "name");

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "server/plugin.h"
-#include "server/sysvars.h"
 
 namespace basalt::server {
 namespace {
@@ -12,7 +11,9 @@ constexpr std::size_t kQueryBytesMax = 1024;
 
 using Connections = std::map<const void*, ConnectionInfo>;
 
-// While the list of threads is locked none of them goes.
+// While the list of threads is locked none of them goes. But nobody else may ask for a thread's
+// variables that are a plugin's: where it has none yet they would be made, and its own thread, which
+// makes them too or gives them back for its next user, knows of no lock.
 my_bool note_connection(THD* thd, Connections* connections) {
   ConnectionInfo& info = (*connections)[thd];
   info.thread_id = thd->thread_id;
@@ -20,7 +21,6 @@ my_bool note_connection(THD* thd, Connections* connections) {
   info.query.assign(query, thd_query_safe(thd, query, sizeof query));
   info.is_replication = thd->slave_thread;
   info.is_read_only = thd->tx_read_only;
-  info.lock_wait_timeout_s = lock_wait_timeout_ms(thd) / 1000;
   return 0;
 }
 

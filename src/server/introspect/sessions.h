@@ -15,7 +15,6 @@ struct ConnectionInfo {
   std::string query;  // empty between statements
   bool is_replication = false;
   bool is_read_only = false;
-  std::int64_t lock_wait_timeout_s = 0;
 };
 
 // An open transaction and the connection that has it; all zero without one.

@@ -53,10 +53,11 @@ void fill(Rows& rows) {
     const std::string key = is_waiting ? waits->second : "";
     const ConnectionInfo& connection = open.connection;
     if (!rows.put(open.info.id, name_of(open.info.state), open.info.prepared_name,
-                  open.info.changed_rows, open.info.locked_keys, connection.lock_wait_timeout_s,
-                  hex_of(key), is_waiting ? owner_of(key).family() : 0,
-                  int{connection.is_replication}, 0, int{connection.is_read_only}, int{detects}, 0,
-                  connection.thread_id, connection.query)) {
+                  open.info.changed_rows, open.info.locked_keys,
+                  open.info.lock_wait_timeout_ms / 1000, hex_of(key),
+                  is_waiting ? owner_of(key).family() : 0, int{connection.is_replication}, 0,
+                  int{connection.is_read_only}, int{detects}, 0, connection.thread_id,
+                  connection.query)) {
       return;
     }
   }
