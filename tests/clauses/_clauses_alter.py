@@ -336,8 +336,10 @@ ALTER: dict[str, list[Clause]] = {
                 "ALTER TABLE t ADD COLUMN d INT, ALGORITHM=INSTANT"),
         refused(1845, "ALGORITHM_SYM opt_equal ident",
                 "ALTER TABLE t ADD COLUMN d INT, ALGORITHM=INPLACE"),
-        refused(1845, "ALGORITHM_SYM opt_equal ident",
-                "ALTER TABLE t ADD UNIQUE (c), ALGORITHM=INPLACE"),
+        works("ALGORITHM_SYM opt_equal ident", "ALTER TABLE t ADD UNIQUE (c), ALGORITHM=INPLACE",
+              _OF_T),
+        works("ALGORITHM_SYM opt_equal ident", "ALTER TABLE t RENAME COLUMN c TO d, "
+              "ALGORITHM=INSTANT", _OF_T),
         refused(1845, "ALGORITHM_SYM opt_equal ident",
                 "ALTER TABLE t ADD KEY (c), ALGORITHM=INSTANT"),
         refused(1800, "ALGORITHM_SYM opt_equal ident", "ALTER TABLE t FORCE, ALGORITHM=NOSUCH"),

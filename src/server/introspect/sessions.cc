@@ -12,8 +12,8 @@ constexpr std::size_t kQueryBytesMax = 1024;
 using Connections = std::map<const void*, ConnectionInfo>;
 
 // While the list of threads is locked none of them goes. But nobody else may ask for a thread's
-// variables that are a plugin's: where it has none yet they would be made, and its own thread, which
-// makes them too or gives them back for its next user, knows of no lock.
+// variables that are a plugin's: where it has none yet they would be made, and its own thread,
+// which makes them too or gives them back for its next user, knows of no lock.
 my_bool note_connection(THD* thd, Connections* connections) {
   ConnectionInfo& info = (*connections)[thd];
   info.thread_id = thd->thread_id;
