@@ -348,6 +348,13 @@ class ArchiveClient(Client):
             way = self.chance.choice((f"id < {first + step}",
                                       f"at <= {(first + step - 1) // 7} AND id < {first + step}"))
             self.execute(f"DELETE FROM entries WHERE {way}")
+            deleted = self.execute("SELECT ROW_COUNT()")[0][0]
+            if deleted == 0:
+                # As in BankClient._move().
+                self.common.count("DELETE ended by KILL without an error")
+                self.execute("ROLLBACK")
+                return
+            self.demand(deleted == step, f"{deleted} entries were deleted of {step}: {way}")
             first += step
         self.execute("UPDATE state SET first = %s, last = %s WHERE id = 1", (first, last))
         if self.chance.random() < 0.1:
