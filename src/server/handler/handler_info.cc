@@ -153,6 +153,9 @@ ha_rows ha_rocksdb::records_in_range(uint index, const key_range* min, const key
   const KeyRange whole = opened().whole_range(our_index(index));
   const Result<std::uint64_t> count = share_->statistics->entries_in_range(
       our_index(index), {lower.empty() ? whole.lower : lower, upper.empty() ? whole.upper : upper});
+  // The server gives up estimates after a KILL and would answer that it has found no rows, unless
+  // it finds an error.
+  if (thd_kill_level(ha_thd()) != THD_IS_NOT_KILLED) ha_thd()->send_kill_message();
   if (!count.is_ok()) return HA_POS_ERROR;
   // Never zero: an older snapshot, or this transaction itself, may see rows that are not counted.
   return std::max<ha_rows>(count.value(), 1);
