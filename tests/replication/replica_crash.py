@@ -38,7 +38,8 @@ from tests.support.failpoints import source_points
 from tests.support.replication import REPLICA_OPTIONS, SOURCE_OPTIONS, Link
 from tests.support.workspace import Tally, Workspace
 
-_POINTS = ("txn.", "server.")
+# Replicated rows are not loaded by files.
+_POINTS = ("txn.prepare.", "txn.commit.", "server.")
 _XA = """
 XA START 'x1'; INSERT INTO keyless (client, s) VALUES (-1, 'xa'); UPDATE t1 SET n = n + 1;
 XA END 'x1'; XA COMMIT 'x1' ONE PHASE;
