@@ -158,7 +158,7 @@ BlockCache::BlockCache(std::size_t capacity)
 // The table of a cache is made for the capacity it has at first.
 BlockCache::BlockCache(std::size_t capacity, std::shared_ptr<Allocator> memory,
                        std::shared_ptr<Allocator> compressed_memory)
-    : CacheWrapper(make_clock_cache(capacity, shard_bits(capacity), memory), memory),
+    : CacheWrapper(make_clock_cache(capacity, shard_bits(capacity), memory)),
       memory_(std::move(memory)),
       compressed_memory_(std::move(compressed_memory)),
       compressed_(
@@ -167,7 +167,11 @@ BlockCache::BlockCache(std::size_t capacity, std::shared_ptr<Allocator> memory,
       capacity_(capacity),
       uncompressed_capacity_(capacity),
       compressed_capacity_(compressed_part(capacity, kPartsFew)),
-      other_parts_(kPartsFew) {}
+      other_parts_(kPartsFew) {
+  // RocksDB allocates blocks by the allocator of the cache that it was given. A wrapper's
+  // constructor takes none, but leaves it to those who derive from it.
+  memory_allocator_ = memory_;
+}
 
 BlockCache::~BlockCache() = default;
 

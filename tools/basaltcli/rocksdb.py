@@ -24,7 +24,7 @@ _PIN = layout.ROOT / "tools" / "rocksdb"
 # What GCC counted in each source file under typical loads: which branches are taken, what is hot.
 # ./basalt bench profile makes it.
 PROFILE = _PIN / "profile.tar.xz"
-# The version and the patches that it was made with, and which later patches it may lack.
+# The version and the patches that it was made with, and which of them may differ since.
 PROFILE_ORIGIN = _PIN / "profile.toml"
 # Seconds of one compiler working on all files; measured on 2 cores.
 _BUILD_SECONDS = 2 * 17 * 60
@@ -52,7 +52,10 @@ FLAGS = (
     "-DWITH_BENCHMARK_TOOLS=OFF", "-DWITH_TRACE_TOOLS=OFF",
     "-DFAIL_ON_WARNINGS=OFF",
 )
-_CXX_FLAGS = "-mpclmul -fno-gnu-unique -DROCKSDB_NAMESPACE=basalt_rocksdb"
+# With what ZSTD calls its interface for static linking, which Debian's shared library exports as
+# well, the dictionary of a file is digested once: decision 0014.
+_CXX_FLAGS = ("-mpclmul -fno-gnu-unique -DROCKSDB_NAMESPACE=basalt_rocksdb"
+              " -DZSTD_STATIC_LINKING_ONLY")
 # The profile moves what is seldom executed out of the way of the rest: decision 0018. Functions
 # that it does not know, or that a patch has changed since, are compiled as without it.
 _USE_PROFILE = ("-fprofile-use -fprofile-partial-training -fprofile-correction"
@@ -175,7 +178,8 @@ def make_profile(directory: Path) -> None:
     lines = ["# What profile.tar.xz was made with: ./basalt bench profile writes both.",
              f'version = "{version()}"', "", "[patches]",
              *(f'"{name}" = "{digest}"' for name, digest in _patch_digests().items()),
-             "", "# Patches of later, and why the profile need not be made anew for them.",
+             "", "# Patches that have come, changed or gone since, and why the profile need not be",
+             "# made anew for them.",
              "[lacks]"]
     PROFILE_ORIGIN.write_text("\n".join(lines) + "\n")
 

@@ -23,7 +23,7 @@ _PACKAGES = ("libgflags-dev",)
 # Unlike the engine's RocksDB.
 _OPTIONS = ("-DWITH_TESTS=ON", "-DWITH_ALL_TESTS=ON", "-DWITH_TOOLS=ON", "-DWITH_GFLAGS=ON",
             "-DWITH_PERF_CONTEXT=ON", "-DWITH_IOSTATS_CONTEXT=ON")
-# Of src/: what is plugged in, and what that needs.
+# Below src/: what is plugged in, and what that needs.
 _SOURCES = ("base/*.cc", "block_cache/adaptive_compression.cc", "block_cache/block_cache.cc",
             "block_cache/block_memory.cc", "block_cache/compressibility.cc", "index_stats/*.cc",
             "kv/rocksdb_options.cc", "memtable/*.cc")
