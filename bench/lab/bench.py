@@ -16,22 +16,19 @@ from pathlib import Path
 
 import pymysql
 
-from basaltcli import machine, ui
+from basaltcli import ui
 from basaltcli.errors import BasaltError
 from basaltcli.server_release import ServerRelease
 
 from lab.control_groups import Group, drop_page_cache, end_left_over, open_group
 from lab.disk import Disk
-from lab.drain import QUIET_SECONDS
+from lab.fidelity import MEASURING, Fidelity
 from lab.host import Capability, capabilities
 from lab.meter import Meter
 from lab.server import MeasuredServer
 from lab.setup import Durability, Limits, Setup, server_options
-from lab.template import ROOM, Template, Templates, restore
+from lab.template import Template, Templates, restore
 from lab.throttle import IoLimits, open_throttle
-
-_QUIET_SECONDS_OF_TESTS = 0.5
-_ROOM_OF_TESTS = machine.GIB
 
 
 def _group_name(directory: Path) -> str:
@@ -43,19 +40,15 @@ class Bench:
     """Where trials run. Without the rights for a loop device it is a plain directory.
 
     Not for two threads: there is one data directory, one group, one disk. `directory` is on that
-    disk. With `is_test` the numbers mean nothing, and what would make them right is left out
-    because it takes time: copies of templates keep their holes, and an engine counts as resting
-    after half a second.
+    disk.
     """
 
     def __init__(self, directory: Path, release: ServerRelease, disk: Disk | None,
-                 abilities: dict[str, Capability], *, is_test: bool = False) -> None:
+                 abilities: dict[str, Capability], fidelity: Fidelity) -> None:
         self.release = release
         self.disk = disk
-        self.quiet_seconds = _QUIET_SECONDS_OF_TESTS if is_test else QUIET_SECONDS
-        self.templates = Templates(directory / "templates", release, self.quiet_seconds,
-                                   _ROOM_OF_TESTS if is_test else ROOM)
-        self._keeps_holes = is_test
+        self.fidelity = fidelity
+        self.templates = Templates(directory / "templates", release, fidelity)
         self.directory = disk.mount_point if disk else directory
         self._datadir = self.directory / "data"
         self._abilities = abilities
@@ -75,7 +68,7 @@ class Bench:
 
     def restore(self, template: Template) -> float:
         """Makes the data directory a fresh copy of a template; returns the seconds of the copy."""
-        seconds = restore(template, self._datadir, keeps_holes=self._keeps_holes)
+        seconds = restore(template, self._datadir, keeps_holes=self.fidelity.keeps_holes)
         if self._abilities["page_cache"].is_there:
             drop_page_cache()
         return seconds
@@ -89,7 +82,8 @@ class Bench:
         """
         group = self._group = self._new_group(limits)
         server = MeasuredServer(
-            self.release, setup, self._datadir, server_options(setup, limits, durability),
+            self.release, setup, self._datadir,
+            [*server_options(setup, limits, durability), *self.fidelity.options],
             prefix=group.command_prefix() if group else (),
             meter=Meter(device=self.disk.name if self.disk else None, group=group,
                         directories=[self._datadir]))
@@ -125,8 +119,8 @@ class Bench:
 
 
 @contextlib.contextmanager
-def open_bench(directory: Path, release: ServerRelease, disk_size: int, *,
-               is_test: bool = False) -> Iterator[Bench]:
+def open_bench(directory: Path, release: ServerRelease, disk_size: int,
+               fidelity: Fidelity = MEASURING) -> Iterator[Bench]:
     """The bench in a directory; what it changed on the machine is put back at the end."""
     directory.mkdir(parents=True, exist_ok=True)
     abilities = capabilities(directory)
@@ -137,4 +131,4 @@ def open_bench(directory: Path, release: ServerRelease, disk_size: int, *,
                 disk = stack.enter_context(Disk(
                     directory / "disk.img", directory / "disk", disk_size, progress=bar.update,
                     end_left_over=lambda: end_left_over(_group_name(directory))))
-        yield Bench(directory, release, disk, abilities, is_test=is_test)
+        yield Bench(directory, release, disk, abilities, fidelity)

@@ -15,6 +15,7 @@ from basaltcli.server_release import ServerRelease
 
 from lab import estimate, runner
 from lab.bench import Bench, open_bench
+from lab.fidelity import MEASURING, TESTING
 from lab.host import describe_host, fsync_latencies
 from lab.report import write_report
 from lab.setup import GIB, Engine
@@ -66,9 +67,10 @@ def run(request: Request, is_new: bool, directory: Path, release: ServerRelease)
     this = _begun(wanted, planned) if not is_new else None
     this = this or _new(wanted)
     missing = [trial for trial in planned if not trial.is_measured(this)]
-    templates = Templates(directory / "templates", release)
+    fidelity = TESTING if size is Size.SMOKE else MEASURING
+    templates = Templates(directory / "templates", release, fidelity)
     ui.info(f"run {this.name}: {len(missing)} trials, {_guess(missing, templates)}")
-    with open_bench(directory, release, _DISK_SIZE[size], is_test=size is Size.SMOKE) as bench:
+    with open_bench(directory, release, _DISK_SIZE[size], fidelity) as bench:
         this.identity["fsync"] = _fsync(bench)
         this.save()
         runner.execute(this, planned, bench)

@@ -19,7 +19,8 @@ _AROUND = 8.0
 # Copied and checked after the window. Client and server share two cores.
 _ROWS_PER_SECOND = 700_000
 _LOADED_ROWS_PER_SECOND = 75_000
-# Of a template: making the server's own tables, statistics, compaction, rest.
+# What making a template takes beside loading: the server's own tables, statistics, compaction,
+# rest.
 _AROUND_LOADING = 6.0
 # What a server reads and writes before it answers, one by one when its disk is limited.
 _STARTING_OPERATIONS = 800

@@ -26,13 +26,11 @@ from basaltcli.layout import PLUGIN_NAME
 from basaltcli.server_release import ServerRelease
 
 from lab.directory_size import measure
-from lab.drain import QUIET_SECONDS, drain
+from lab.drain import drain
+from lab.fidelity import MEASURING, Fidelity
 from lab.server import MeasuredServer, plugin_dir
 from lab.setup import Engine, Setup, loading_options
 from lab.workload import Workload
-
-ROOM = 4 * machine.GIB
-"""Bytes that must be free before a template is made: the largest one, and what making it adds."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,12 +51,10 @@ class Templates:
     """The templates of one checkout; made when first asked for."""
 
     def __init__(self, directory: Path, release: ServerRelease,
-                 quiet_seconds: float = QUIET_SECONDS, room: int = ROOM) -> None:
-        """`room`: bytes that must be free on the file system before a template is made."""
+                 fidelity: Fidelity = MEASURING) -> None:
         self.directory = directory
         self.release = release
-        self._quiet_seconds = quiet_seconds
-        self._room = room
+        self._fidelity = fidelity
 
     def get(self, setup: Setup, workload: Workload) -> Template:
         """The template, filled and checked now if it is not there."""
@@ -74,18 +70,22 @@ class Templates:
         plugin = plugin_dir(self.release, setup.engine) / PLUGIN_NAME
         parts: dict[str, Any] = {
             "workload": workload.identity(), "sources": _sources_hash(workload),
-            "setup": [setup.engine.value, setup.table_options, loading_options(setup)],
+            "setup": [setup.engine.value, setup.table_options, self._options(setup)],
             "release": self.release.version,
             "plugin": "" if setup.engine is Engine.INNODB
                       else hashlib.sha256(plugin.read_bytes()).hexdigest()}
         digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
         return f"{workload.name}-{setup.engine.value}-{digest[:12]}"
 
+    def _options(self, setup: Setup) -> list[str]:
+        return [*loading_options(setup), *self._fidelity.options]
+
     def _make(self, directory: Path, setup: Setup, workload: Workload) -> None:
-        machine.check_disk(directory, self._room, "a template")
+        machine.check_disk(directory, self._fidelity.free_bytes, "a template")
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir(parents=True)
-        server = MeasuredServer(self.release, setup, directory / "data", loading_options(setup))
+        server = MeasuredServer(self.release, setup, directory / "data",
+                                self._options(setup))
         with ui.progress(f"Loading {workload.name} into {setup.title}"), server.running():
             started = time.monotonic()
             workload.prepare(server)
@@ -96,7 +96,7 @@ class Templates:
                 raise BasaltError(f"the data of {workload.name} are wrong in {setup.title} right "
                                   "after loading: " + "; ".join(problems[:3]))
             drain(server, lambda: measure([server.datadir]).allocated, patience=600,
-                  quiet_seconds=self._quiet_seconds)
+                  quiet_seconds=self._fidelity.quiet_seconds)
         size = measure([server.datadir])
         sizes = {"load_seconds": seconds, "data_bytes": size.data.allocated,
                  "log_bytes": size.logs.allocated}

@@ -125,7 +125,7 @@ class Trial:
 
         start = measured.begin.device
         assert start is not None and before.device is not None
-        seconds = drain(server, written, quiet_seconds=self.bench.quiet_seconds)
+        seconds = drain(server, written, quiet_seconds=self.bench.fidelity.quiet_seconds)
         end = written()
         window_bytes = measured.window.device.write_bytes if measured.window.device else 0
         values = self.record.values

@@ -12,6 +12,7 @@ import pytest
 from basaltcli.errors import BasaltError
 from lab import bench as module
 from lab.bench import Bench
+from lab.fidelity import TESTING
 from lab.host import Capability
 from lab.setup import D1, INNODB, MIB, Limits
 
@@ -39,7 +40,7 @@ def group(monkeypatch: pytest.MonkeyPatch) -> Mock:
 def serve_and_fail(directory: Path) -> None:
     abilities = {name: Capability(name == "memory_limit")
                  for name in ("memory_limit", "iops_limit", "page_cache")}
-    with Bench(directory, Mock(), None, abilities).serving(INNODB, _LIMITS, D1):
+    with Bench(directory, Mock(), None, abilities, TESTING).serving(INNODB, _LIMITS, D1):
         raise pymysql.err.OperationalError(2013, "Lost connection")
 
 

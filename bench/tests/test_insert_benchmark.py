@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pymysql
 import pytest
 from damaging import assert_each_damage_is_found, checksums_by_seed
 from lying import LyingTarget
@@ -55,6 +56,19 @@ def test_check_finds_an_entry_with_the_value_of_another_row(target):
 
     found = workload.check(Swapped(target, "registersegment", ""))
     assert ["index registersegment" in finding for finding in found] == [True]
+
+
+@pytest.mark.parametrize("engine", ["innodb", "basalt"])
+def test_purchases_reference_registers_where_that_is_asked_for(server_of, engine):
+    target = server_of(engine)
+    target.empty()
+    workload = InsertBenchmark(rows=300, has_registers=True)
+    workload.prepare(target)
+    run(target, workload.insert(1, rows=200))
+    assert (count(target), count(target, "cashregisters")) == (500, 1000)
+    assert workload.check(target) == []
+    with pytest.raises(pymysql.err.IntegrityError, match="cashregisters"):
+        target.query("UPDATE purchases1 SET cashregisterid = 1000 WHERE transactionid = 105")
 
 
 def test_equal_seeds_prepare_equal_rows_whatever_the_threads(server_of):

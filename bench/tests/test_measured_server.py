@@ -14,6 +14,7 @@ from basaltcli import server_release
 from basaltcli.errors import BasaltError
 from lab import bench as benches
 from lab.bench import Bench
+from lab.fidelity import TESTING
 from lab.host import Capability
 from lab.server import MeasuredServer, plugin_dir
 from lab.setup import BASALT, D1, INNODB, MYROCKS, Engine, Limits
@@ -119,7 +120,8 @@ def bench(tmp_path, *missing: str) -> Bench:
     """A bench of a machine that lacks some abilities."""
     names = ("memory_limit", "iops_limit", "disk", "page_cache")
     return Bench(tmp_path, types.SimpleNamespace(), None, {
-        name: Capability(name not in missing, f"no {name}", f"get {name}") for name in names})
+        name: Capability(name not in missing, f"no {name}", f"get {name}") for name in names},
+                 TESTING)
 
 
 def test_a_machine_that_can_do_everything_refuses_nothing(tmp_path):

@@ -74,7 +74,7 @@ def test_the_longest_gap_is_the_longest_run_of_seconds_with_hardly_anything_done
 def test_p1_is_the_second_that_one_percent_are_below():
     rates = [100.0] * 197 + [1.0, 20.0, 30.0]
     assert measures.steadiness(rates)["p1_of_median_percent"] == 30
-    # Of less than 100 seconds it is the worst one.
+    # With less than 100 seconds it is the worst one.
     assert measures.steadiness([100, 100, 40])["p1_of_median_percent"] == 40
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import importlib.util
 import os
 import sys
@@ -15,8 +16,11 @@ from basaltcli.errors import BasaltError
 from basaltcli.layout import PLUGIN_NAME
 from lab import setup as lab_setup
 from lab import template as templates
+from lab.fidelity import MEASURING, TESTING
 from lab.setup import BASALT, INNODB, MYROCKS
 from lab.template import Template, Templates, restore
+
+_NO_ROOM_NEEDED = dataclasses.replace(MEASURING, free_bytes=0)
 
 _SOURCE = '''
 class Imagined:
@@ -71,7 +75,7 @@ def release(tmp_path, monkeypatch) -> types.SimpleNamespace:
 
 @pytest.fixture
 def store(tmp_path, release) -> Templates:
-    return Templates(tmp_path / "templates", release, room=0)
+    return Templates(tmp_path / "templates", release, _NO_ROOM_NEEDED)
 
 
 def test_a_name_says_whose_template_it_is(store, sources):
@@ -148,6 +152,16 @@ def test_the_options_that_a_template_is_loaded_with_change_its_name(store, sourc
     assert store._name(INNODB, workload(sources)) == before["innodb"]
 
 
+def test_a_test_does_not_take_a_template_that_is_measured_on_for_its_own(store, sources, release):
+    of_tests = Templates(store.directory, release, TESTING)
+    assert of_tests._name(INNODB, workload(sources)) != store._name(INNODB, workload(sources))
+
+
+def test_in_a_test_innodb_does_not_fill_the_disk_with_a_redo_log():
+    names = [option for option in TESTING.options if option.startswith("--innodb-log-file-size=")]
+    assert names == ["--innodb-log-file-size=32M"]
+
+
 class ImaginedServer:
     """A server that "loads" by writing a file; `fail` makes loading fail."""
 
@@ -218,7 +232,8 @@ def test_an_interrupted_making_leaves_no_template(store, sources, servers, monke
 
 
 def test_without_room_on_the_disk_no_template_is_begun(release, sources, servers, tmp_path):
-    store = Templates(tmp_path / "templates", release, room=1 << 60)
+    store = Templates(tmp_path / "templates", release,
+                      dataclasses.replace(MEASURING, free_bytes=1 << 60))
     with pytest.raises(BasaltError, match="a template needs 1073741824 GB of free disk space"):
         store.get(INNODB, workload(sources))
     assert servers.loads == 0 and not store.directory.exists()

@@ -167,6 +167,28 @@ def test_every_engine_and_number_of_threads_loads_the_same_rows(server_of, monke
     assert all(checksum for _, checksum in loads[0])
 
 
+@pytest.mark.parametrize("engine", ["innodb", "basalt"])
+def test_foreign_keys_hold_for_all_that_is_loaded_and_done(server_of, engine):
+    target = server_of(engine)
+    target.empty()
+    workload = Tpcc(tables=2, scale=1, has_foreign_keys=True, **TINY)
+    workload.prepare(target)
+    run(target, workload, threads=2, events=300)
+    assert workload.check(target) == []
+    keys = target.query(
+        "SELECT TABLE_NAME, CONSTRAINT_NAME, REFERENCED_TABLE_NAME, "
+        "GROUP_CONCAT(COLUMN_NAME ORDER BY ORDINAL_POSITION), "
+        "GROUP_CONCAT(REFERENCED_COLUMN_NAME ORDER BY ORDINAL_POSITION) "
+        "FROM information_schema.KEY_COLUMN_USAGE WHERE TABLE_SCHEMA = DATABASE() "
+        "AND REFERENCED_TABLE_NAME IS NOT NULL GROUP BY 1, 2, 3")
+    assert len(keys) == 20
+    for child, name, parent, columns, referenced in keys:
+        equal = " AND ".join(f"{own} = {other}" for own, other in zip(
+            columns.split(","), referenced.split(","), strict=True))
+        assert target.query(f"SELECT COUNT(*) FROM {child} WHERE NOT EXISTS "
+                            f"(SELECT 1 FROM {parent} WHERE {equal})") == [(0,)], name
+
+
 def test_a_seed_repeats_a_load(server_of):
     target = server_of("innodb")
     workload = Tpcc(tables=1, scale=1, **TINY)

@@ -15,6 +15,7 @@ from lab.charts import Bars, Curves
 from lab.control_groups import CpuUse, MemoryUse
 from lab.counters import DeviceCounters, HostCpu
 from lab.directory_size import DirectorySize
+from lab.fidelity import MEASURING
 from lab.histogram import Histogram
 from lab.meter import Reading
 from lab.metrics import METRICS, metric
@@ -45,7 +46,7 @@ class World:
         self.socket = "socket"
         self.options = ["--an-option"]
         self.templates = self
-        self.quiet_seconds = 2.0
+        self.fidelity = MEASURING
 
     # The bench.
     def get(self, setup, workload) -> Template:
@@ -104,7 +105,7 @@ class World:
                 for client in load.clients]
 
     def drain(self, server, written, quiet_seconds) -> float | None:
-        assert quiet_seconds == self.quiet_seconds
+        assert quiet_seconds == self.fidelity.quiet_seconds
         self.events.append("drain")
         before = written()
         self.written += 4_000_000

@@ -31,6 +31,19 @@ def indexed(target: Target, tables: Mapping[str, str]) -> Iterator[None]:
         yield
 
 
+def disagreement(target: Target, table: str, index: str, checksum: str,
+                 rows: tuple[int, int]) -> list[str]:
+    """What is wrong if an index has other entries than the table has rows, else nothing.
+
+    `rows` are the number and the `checksum`, an expression, of the table by its primary key.
+    """
+    found = target.query(f"SELECT COUNT(*), {checksum} FROM {table} FORCE INDEX ({index})")[0]
+    if tuple(found) == rows:
+        return []
+    return [f"{table}: index {index} has {found[0]} entries that disagree with the table's "
+            f"{rows[0]} rows"]
+
+
 def _is_indexed_in_place(target: Target, table: str, clauses: str) -> bool:
     """Whether the engine does so; the empty table is as before."""
     shadow = f"{table}_indexed"

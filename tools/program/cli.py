@@ -84,7 +84,7 @@ class _TestCommand(click.Command):
 
 
 @basalt.command(cls=_TestCommand)
-@click.option("--quick", is_flag=True, help="Only what takes seconds: no model and crash tests.")
+@click.option("--quick", is_flag=True, help="Only the steps layers, format, unit and sql.")
 @click.option("--only", "only", multiple=True, metavar="STEP",
               help="Only this step (repeatable): layers, format, unit, sql, upstream, model, ...")
 @click.option("--flavour", type=click.Choice(layout.FLAVOURS), default="dev", show_default=True,

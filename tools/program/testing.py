@@ -286,7 +286,7 @@ def _bench(context: Context) -> Outcome:
                             case.find("failure") is None and case.find("error") is None)
     outcome.add("every study, smallest form",
                 _program(["./basalt", "bench", "run", "--smoke", "--new", "all", "goals",
-                          "by_hand"], env))
+                          "by_hand", "foreign_keys"], env))
     return outcome
 
 

@@ -14,6 +14,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 
 from lab.workload import Damage, Target
+from workloads.indexes import disagreement
 from workloads.insert_benchmark.shape import Shape, table_name
 
 _DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
@@ -49,11 +50,7 @@ def findings(target: Target, shape: Shape, number: int, *, prepared_rows: int,
         f"{''.join(', ' + part for part in checksums)} FROM {table} FORCE INDEX (PRIMARY)")[0]
     found = [f"{table}: {wrong} rows hold values that no client inserts"] if wrong else []
     for name, checksum, value in zip(indexes, checksums, expected, strict=True):
-        entries, actual = target.query(
-            f"SELECT COUNT(*), {checksum} FROM {table} FORCE INDEX ({name})")[0]
-        if (entries, actual) != (rows, value):
-            found.append(f"{table}: index {name} has {entries} entries that disagree with the "
-                         f"table's {rows} rows")
+        found += disagreement(target, table, name, checksum, (rows, value))
     if rows < prepared_rows and not has_deletes:
         found.append(f"{table}: there are {rows} rows, fewer than the {prepared_rows} it was "
                      "filled with")

@@ -6,6 +6,9 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Self
 
+REGISTERS = "cashregisters"
+# Of which purchases have one each, from 0 on.
+_REGISTER_COUNT = 1000
 _PDC = ("price", "dateandtime", "customerid")
 
 
@@ -31,14 +34,18 @@ class Shape:
                 return shape
         raise ValueError(f"the insert benchmark has the shapes 2017 and current, not {name}")
 
-    def create_table(self, number: int, options: str, *, is_indexed: bool) -> str:
-        """CREATE TABLE, with or without the secondary indexes."""
+    def create_table(self, number: int, options: str, *, is_indexed: bool,
+                     has_registers: bool = False) -> str:
+        """CREATE TABLE, with or without the secondary indexes, and a foreign key to the registers.
+        """
         indexes = [f"KEY {name} ({', '.join(columns)})" for name, columns in self.indexes.items()]
         parts = ["transactionid BIGINT NOT NULL AUTO_INCREMENT", "dateandtime DATETIME",
                  "cashregisterid INT NOT NULL", "customerid INT NOT NULL",
                  "productid INT NOT NULL", f"price {self.price_type} NOT NULL",
                  "data VARCHAR(4000)", "PRIMARY KEY (transactionid)",
-                 *(indexes if is_indexed else [])]
+                 *(indexes if is_indexed else []),
+                 *([f"FOREIGN KEY (cashregisterid) REFERENCES {REGISTERS} (cashregisterid)"]
+                   if has_registers else [])]
         return f"CREATE TABLE {table_name(number)} ({', '.join(parts)}) {options}"
 
     def add_indexes(self, number: int, engine_name: str) -> list[str]:
@@ -70,3 +77,10 @@ SHAPE_CURRENT = Shape(
 def table_name(number: int) -> str:
     """Tables are numbered from 1 on."""
     return f"purchases{number}"
+
+
+def create_registers(options: str) -> list[str]:
+    """The table that purchases may reference, with all of its rows."""
+    rows = ", ".join(f"({number})" for number in range(_REGISTER_COUNT))
+    return [f"CREATE TABLE {REGISTERS} (cashregisterid INT NOT NULL PRIMARY KEY) {options}",
+            f"INSERT INTO {REGISTERS} VALUES {rows}"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lab.workload import Damage, Target
+from workloads.indexes import disagreement
 
 TABLES = ("source", "copied")
 CODE = "CRC32(CONCAT(id, payload))"
@@ -29,12 +30,7 @@ def findings(target: Target, table: str, rows: int, *, is_atomic: bool) -> list[
         found.append(f"{table}: there is a version below 0, which no update makes")
     if wrong:
         found.append(f"{table}: {wrong} rows have a payload that is not the one of their code")
-    entries, actual = target.query(
-        f"SELECT COUNT(*), {_CHECKSUM} FROM {table} FORCE INDEX (by_version)")[0]
-    if (entries, actual) != (count, checksum):
-        found.append(f"{table}: index by_version has {entries} entries that disagree with the "
-                     f"table's {count} rows")
-    return found
+    return found + disagreement(target, table, "by_version", _CHECKSUM, (count, checksum))
 
 
 def damages(rows: int, *, is_atomic: bool) -> Sequence[Damage]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lab.workload import Damage, Target
+from workloads.indexes import disagreement
 from workloads.sysbench_oltp.scripts import RowsAfter, Script
 
 # c and pad: 10 and 5 groups of 11 digits. Both in one pattern, as matching is what takes the time;
@@ -30,12 +31,7 @@ def findings(target: Target, number: int, rows: int, script: Script) -> list[str
         found.append(f"{table}: {bad_k} rows have a k that no client writes")
     if bad_digits:
         found.append(f"{table}: {bad_digits} rows have a c or pad that is not groups of 11 digits")
-    entries, actual = target.query(
-        f"SELECT COUNT(*), {_CHECKSUM} FROM {table} FORCE INDEX (k_{number})")[0]
-    if (entries, actual) != (count, checksum):
-        found.append(f"{table}: index k_{number} has {entries} entries that disagree with the "
-                     f"table's {count} rows")
-    return found
+    return found + disagreement(target, table, f"k_{number}", _CHECKSUM, (count, checksum))
 
 
 def _ids_are_right(rows_after: RowsAfter, rows: int, count: int, least: int, greatest: int,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-TABLES = ("warehouse", "district", "customer", "history", "orders", "new_orders", "order_line",
-          "stock", "item")
+# What is referenced comes first.
+TABLES = ("warehouse", "district", "customer", "history", "orders", "new_orders", "item", "stock",
+          "order_line")
 
 _ADDRESS = ("{0}_street_1 VARCHAR(20), {0}_street_2 VARCHAR(20), {0}_city VARCHAR(20), "
             "{0}_state CHAR(2), {0}_zip CHAR(9)")
@@ -46,9 +47,25 @@ _COLUMNS = {
         i_data VARCHAR(50), PRIMARY KEY (i_id)""",
 }
 
+# The specification's foreign keys; the indexes that they need are there in any case.
+_FOREIGN_KEYS = {
+    "district": ("(d_w_id) REFERENCES warehouse# (w_id)",),
+    "customer": ("(c_w_id, c_d_id) REFERENCES district# (d_w_id, d_id)",),
+    "history": ("(h_c_w_id, h_c_d_id, h_c_id) REFERENCES customer# (c_w_id, c_d_id, c_id)",
+                "(h_w_id, h_d_id) REFERENCES district# (d_w_id, d_id)"),
+    "orders": ("(o_w_id, o_d_id, o_c_id) REFERENCES customer# (c_w_id, c_d_id, c_id)",),
+    "new_orders": ("(no_w_id, no_d_id, no_o_id) REFERENCES orders# (o_w_id, o_d_id, o_id)",),
+    "stock": ("(s_w_id) REFERENCES warehouse# (w_id)", "(s_i_id) REFERENCES item# (i_id)"),
+    "order_line": ("(ol_w_id, ol_d_id, ol_o_id) REFERENCES orders# (o_w_id, o_d_id, o_id)",
+                   "(ol_supply_w_id, ol_i_id) REFERENCES stock# (s_w_id, s_i_id)"),
+}
 
-def statements(sets: int, table_options: str) -> Iterator[str]:
+
+def statements(sets: int, table_options: str, *, has_foreign_keys: bool) -> Iterator[str]:
     """One CREATE TABLE for each table; indexes are there from the start, as in the studies."""
     for number in range(1, sets + 1):
         for table in TABLES:
-            yield f"CREATE TABLE {table}{number} ({_COLUMNS[table]}) {table_options}"
+            keys = _FOREIGN_KEYS.get(table, ()) if has_foreign_keys else ()
+            parts = [_COLUMNS[table], *(f"FOREIGN KEY {key}".replace("#", str(number))
+                                        for key in keys)]
+            yield f"CREATE TABLE {table}{number} ({', '.join(parts)}) {table_options}"

@@ -17,6 +17,7 @@ sysbench.cmdline.options = recorder.options({
    logic = {"Transactions of the studies (quirks) or of the specification (spec)", "quirks"},
    ["stock-level"] = {"Stock level as one join (case1) or a query per item (case2)", "case1"},
    isolation = {"RC, RR or SER", "RC"},
+   ["foreign-keys"] = {"Whether transactions check foreign keys; prepare does not", false},
 })
 
 local connection
@@ -38,6 +39,9 @@ sysbench.cmdline.commands = {prepare = {prepare, sysbench.cmdline.PARALLEL_COMMA
 
 function thread_init()
    connect()
+   if sysbench.opt.foreign_keys then
+      connection:query("SET foreign_key_checks = 1")
+   end
    connection:query("SET SESSION TRANSACTION ISOLATION LEVEL "
                     .. assert(ISOLATION[sysbench.opt.isolation], "isolation is RC, RR or SER"))
    connection:query("SET autocommit = 0")
