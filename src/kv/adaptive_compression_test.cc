@@ -291,6 +291,18 @@ TEST(AdaptiveCompression, OtherLevelsAndAlgorithmsAreLeftToRocksDb) {
   EXPECT_EQ(manager->GetCompressor(level_one(), rdb::kNoCompression), nullptr);
 }
 
+// It owns the digest. Without one each block would digest the dictionary anew: decision 0014.
+TEST(AdaptiveCompression, ADictionaryIsDigestedOnceForAFile) {
+  constexpr std::size_t kDigestBytesMin = 16 * 1024;
+  const File file = adaptive(blocks_of(text, 10));
+  const auto manager = block_cache::make_adaptive_compression_manager();
+  std::unique_ptr<rdb::Decompressor> reader;
+  ASSERT_TRUE(manager->GetDecompressorOptimizeFor(rdb::kZSTD)
+                  ->MaybeCloneForDict(file.dictionary(), &reader)
+                  .ok());
+  EXPECT_GT(reader->ApproximateOwnedMemoryUsage(), kDigestBytesMin);
+}
+
 // Files say by this name which compressions they need.
 TEST(AdaptiveCompression, FilesNeedNothingButRocksDbsOwnCompressions) {
   EXPECT_STREQ(block_cache::make_adaptive_compression_manager()->CompatibilityName(),

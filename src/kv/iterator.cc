@@ -124,7 +124,7 @@ void Iterator::begin_run() {
 // Copies entries, beginning with the one that iterator_ is on, so many as the run has come to, or
 // until one does not fit or there are no more.
 void Iterator::fill_batch() {
-  moves_.tell();
+  moves_.begin_batch();
   if (!parts_.ahead) parts_.ahead = std::make_unique_for_overwrite<BatchBuffer>();
   BASALT_DEBUG_ASSERT(entries_ == Entries::kStay);
   parts_.ahead->begin(batch_entries_);

@@ -35,7 +35,7 @@ IteratorParts& IteratorParts::operator=(IteratorParts&&) noexcept = default;
 std::unique_ptr<IteratorParts> IteratorPool::take(const IteratorKind& kind,
                                                   const rdb::Snapshot* snapshot,
                                                   const KeyRange& range) {
-  std::unique_ptr<IteratorParts> parts(idle_.take());
+  std::unique_ptr<IteratorParts> parts(idle_of(kind).take());
   if (parts == nullptr || parts->kind != kind) return nullptr;
   parts->bounds->set(range);
   parts->round = round();
@@ -50,14 +50,17 @@ void IteratorPool::give_back(std::unique_ptr<IteratorParts> parts) {
   // there.
   const bool is_sound = parts->iterator->status().ok();
   if (round_of_parts != round() || !is_sound) return;
-  const std::unique_ptr<IteratorParts> other(idle_.put(parts.release()));
+  PerThreadCache<IteratorParts>& idle = idle_of(parts->kind);
+  const std::unique_ptr<IteratorParts> other(idle.put(parts.release()));
   // A thread that has ended the round meanwhile has perhaps found the slot empty.
-  if (round_of_parts != round()) delete idle_.take();
+  if (round_of_parts != round()) delete idle.take();
 }
 
 void IteratorPool::release_idle() {
   round_.fetch_add(1);
-  idle_.take_all([](IteratorParts* idle) { delete idle; });
+  for (auto* const idle : {&idle_, &idle_that_give_up_}) {
+    idle->take_all([](IteratorParts* parts) { delete parts; });
+  }
 }
 
 std::shared_ptr<rdb::EventListener> make_release_listener(std::shared_ptr<IteratorPool> pool) {

@@ -46,9 +46,11 @@ struct IteratorParts {
 // Purpose     To make one costs as much as the search for a row or more: some five allocations,
 //             too large for what a thread has of the heap without a lock, and a tree of iterators
 //             over memtables, files and levels.
-// How         A thread takes the one it gave back last, if it is of the same kind. RocksDB moves
-//             it to another point in the history; where memtables or files have come or gone it
-//             builds it anew.
+// How         A thread has two: one that gives up (IteratorKind::skipped_max), which is what the
+//             optimizer's estimates read with, and one that does not, for the scan that follows
+//             them. It takes the one it gave back last, if it is of the same kind. RocksDB moves it
+//             to another point in the history; where memtables or files have come or gone it builds
+//             it anew.
 // Lifetime    An idle iterator keeps alive what it was made over, memtables and files, and in the
 //             cache the blocks it stands on. So idle ones are released when a flush or a compaction
 //             has ended, and by release_idle(), which is to be called about once a second, and
@@ -74,8 +76,13 @@ class IteratorPool {
   std::uint64_t round() const { return round_.load(); }
 
  private:
+  PerThreadCache<IteratorParts>& idle_of(const IteratorKind& kind) {
+    return kind.skipped_max == 0 ? idle_ : idle_that_give_up_;
+  }
+
   std::atomic<std::uint64_t> round_{0};
   PerThreadCache<IteratorParts> idle_;
+  PerThreadCache<IteratorParts> idle_that_give_up_;
 };
 
 // Releases the idle iterators of `pool` when a flush or a compaction has ended, so that the

@@ -86,6 +86,30 @@ TEST_F(IteratorPoolTest, AnIteratorOfAnotherKindIsNotTaken) {
   }
 }
 
+// An estimate of a range, and then a scan of it, statement by statement.
+TEST_F(IteratorPoolTest, OneThatGivesUpAndOneThatDoesNotAreKeptSideBySide) {
+  constexpr IteratorKind kGivesUp{kDefaultFamily, true, 7, 0};
+  std::unique_ptr<IteratorParts> scan = new_parts();
+  std::unique_ptr<IteratorParts> estimate = new_parts(kGivesUp);
+  const rdb::Iterator* const of_scan = scan->iterator.get();
+  const rdb::Iterator* const of_estimate = estimate->iterator.get();
+  for (int statement = 0; statement < 3; ++statement) {
+    pool_.give_back(std::move(estimate));
+    pool_.give_back(std::move(scan));
+    estimate = pool_.take(kGivesUp, nullptr, {"a", "z"});
+    scan = pool_.take(kKind, nullptr, {"a", "z"});
+    ASSERT_NE(estimate, nullptr);
+    ASSERT_NE(scan, nullptr);
+    EXPECT_EQ(estimate->iterator.get(), of_estimate);
+    EXPECT_EQ(scan->iterator.get(), of_scan);
+  }
+  pool_.give_back(std::move(estimate));
+  pool_.give_back(std::move(scan));
+  pool_.release_idle();
+  EXPECT_EQ(pool_.take(kGivesUp, nullptr, {"a", "z"}), nullptr);
+  EXPECT_EQ(pool_.take(kKind, nullptr, {"a", "z"}), nullptr);
+}
+
 TEST_F(IteratorPoolTest, AnIteratorWithAnErrorIsNotKept) {
   for (const std::string key : {"b", "c", "d"}) {
     put(key, "v");

@@ -7,8 +7,8 @@
 
 namespace basalt::kv {
 
-// The moves of one iterator, counted where it is and told to all now and then: at each seek, each
-// batch of steps, and the end.
+// The moves of one iterator, counted where it is and told to all now and then: after so many seeks
+// or steps, and at the end.
 //
 // Threads     The iterator's.
 class MoveCounts {
@@ -28,7 +28,7 @@ class MoveCounts {
 
   // `bytes`: of the entry that it came to; without one, it found none.
   void note_seek(bool found, std::uint64_t bytes) {
-    tell();
+    if (counts_.seeks == kSeeksTold) tell();
     ++counts_.seeks;
     if (found) ++counts_.seeks_found;
     counts_.bytes += bytes;
@@ -44,6 +44,10 @@ class MoveCounts {
     counts_.bytes += bytes;
   }
   void note_end() { ++counts_.nexts_in_vain; }
+  // The next few steps begin.
+  void begin_batch() {
+    if (counts_.nexts_found >= kStepsTold) tell();
+  }
 
   void tell() {
     if (counts_.seeks != 0) events_->add(Event::kSeek, counts_.seeks);
@@ -66,6 +70,11 @@ class MoveCounts {
   }
 
  private:
+  // To tell costs as much as a few comparisons of keys. A statement may scan or seek all day long
+  // with one iterator.
+  static constexpr std::uint64_t kSeeksTold = 16;
+  static constexpr std::uint64_t kStepsTold = 64;
+
   struct Counts {
     std::uint64_t seeks = 0;
     std::uint64_t seeks_found = 0;
