@@ -76,6 +76,23 @@ void append_options(const std::string& text, std::string_view prefix,
   }
 }
 
+// In the order of their names.
+Status append_file_reports(Database& database, FamilyId family, std::vector<FileReport>& reports) {
+  rdb::TablePropertiesCollection files;
+  // One that was removed meanwhile has none.
+  if (const FamilyHold hold = database.hold_family(family)) {
+    BASALT_TRY(rdb::from_rocksdb(database.rocksdb().GetPropertiesOfAllTables(hold.get(), &files)));
+  }
+  std::map<std::string, FileReport> by_name;
+  for (const auto& [path, properties] : files) {
+    FileReport report = report_of(path, family, *properties);
+    const bool is_new = by_name.emplace(report.name, std::move(report)).second;
+    BASALT_DEBUG_ASSERT(is_new);
+  }
+  for (auto& [name, report] : by_name) reports.push_back(std::move(report));
+  return Status::ok();
+}
+
 }  // namespace
 
 std::vector<FamilyReport> family_reports(const Database& database) {
@@ -95,20 +112,11 @@ std::string family_name(const Database& database, FamilyId family) {
   return "";
 }
 
-Result<std::vector<FileReport>> file_reports(Database& database, FamilyId family) {
-  rdb::TablePropertiesCollection files;
-  // One that was removed meanwhile has none.
-  if (const FamilyHold hold = database.hold_family(family)) {
-    BASALT_TRY(rdb::from_rocksdb(database.rocksdb().GetPropertiesOfAllTables(hold.get(), &files)));
-  }
-  std::map<std::string, FileReport> reports;
-  for (const auto& [path, properties] : files) {
-    FileReport report = report_of(path, family, *properties);
-    const bool is_new = reports.emplace(report.name, std::move(report)).second;
-    BASALT_DEBUG_ASSERT(is_new);
-  }
+Result<std::vector<FileReport>> file_reports(Database& database) {
   std::vector<FileReport> result;
-  for (auto& [name, report] : reports) result.push_back(std::move(report));
+  for (const Family& family : database.families()) {
+    BASALT_TRY(append_file_reports(database, family.id, result));
+  }
   return result;
 }
 

@@ -53,8 +53,8 @@ struct FileReport {
   std::vector<Index> indexes;
 };
 
-// All files of the family, in the order of their names.
-Result<std::vector<FileReport>> file_reports(Database& database, FamilyId family);
+// The files of all families: by family, those of each in the order of their names.
+Result<std::vector<FileReport>> file_reports(Database& database);
 
 // One of RocksDB's properties that consists of several figures; empty if there is none of the name.
 std::map<std::string, std::string> map_property(Database& database, FamilyId family,

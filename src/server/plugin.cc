@@ -8,7 +8,6 @@
 #include "server/convert/table_layout.h"
 #include "server/coordinator.h"
 #include "server/handlerton/hooks.h"
-#include "server/information_schema.h"
 #include "server/introspect/tables.h"
 #include "server/release_check.h"
 #include "server/status_variables.h"
@@ -170,8 +169,6 @@ using basalt::server::deinit;
 using basalt::server::g_status_variables;
 using basalt::server::g_system_variables;
 using basalt::server::init;
-using basalt::server::init_index_space_table;
-using basalt::server::init_settings_table;
 using basalt::server::schema_table;
 using basalt::server::storage_engine;
 
@@ -191,37 +188,7 @@ maria_declare_plugin(rocksdb){
     g_system_variables,
     "0.1",
     MariaDB_PLUGIN_MATURITY_GAMMA,
-},
-    {
-        MYSQL_INFORMATION_SCHEMA_PLUGIN,
-        &schema_table,
-        "ROCKSDB_SETTINGS",
-        "The Basalt developers",
-        "What the engine's settings have come to, and why",
-        PLUGIN_LICENSE_GPL,
-        init_settings_table,
-        nullptr,
-        0x0001,
-        nullptr,
-        nullptr,
-        "0.1",
-        MariaDB_PLUGIN_MATURITY_GAMMA,
-    },
-    {
-        MYSQL_INFORMATION_SCHEMA_PLUGIN,
-        &schema_table,
-        "ROCKSDB_INDEX_SPACE",
-        "The Basalt developers",
-        "Which indexes have entries, and whose they are",
-        PLUGIN_LICENSE_GPL,
-        init_index_space_table,
-        nullptr,
-        0x0001,
-        nullptr,
-        nullptr,
-        "0.1",
-        MariaDB_PLUGIN_MATURITY_GAMMA,
-    }
+}
 #define BASALT_SCHEMA_TABLE(name, function, text)                                               \
   , {                                                                                           \
     MYSQL_INFORMATION_SCHEMA_PLUGIN, &schema_table, name, "The Basalt developers", text,        \

@@ -16,7 +16,7 @@ unsigned long long event(Event event) { return the_engine().database().events().
 
 unsigned long long rows(RowEvent event) { return g_plugin->rows.sum(event); }
 
-// Of two counters that are read one after the other.
+// The difference of two counters that are read one after the other, which is never negative.
 unsigned long long difference(unsigned long long begun, unsigned long long ended) {
   return begun > ended ? begun - ended : 0;
 }

@@ -53,13 +53,10 @@ bool put_file(Rows& rows, const kv::FileReport& file) {
 }
 
 void fill(Rows& rows) {
-  kv::Database& database = the_engine().database();
-  for (const kv::FamilyReport& family : kv::family_reports(database)) {
-    const Result<std::vector<kv::FileReport>> files = kv::file_reports(database, family.id);
-    if (!files.is_ok()) return rows.fail("the files cannot be listed", files.status());
-    for (const kv::FileReport& file : files.value()) {
-      if (!put_file(rows, file)) return;
-    }
+  const Result<std::vector<kv::FileReport>> files = kv::file_reports(the_engine().database());
+  if (!files.is_ok()) return rows.fail("the files cannot be listed", files.status());
+  for (const kv::FileReport& file : files.value()) {
+    if (!put_file(rows, file)) return;
   }
 }
 

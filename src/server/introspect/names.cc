@@ -64,4 +64,12 @@ KeyOwner owner_of(std::string_view key) {
   return owner;
 }
 
+std::string key_text(std::string_view key) {
+  if (key.size() < lock::kSpaceBytes) return hex_of(key);
+  const KeyOwner owner = owner_of(key);
+  std::string text = "index " + std::to_string(load_be32(key.data()));
+  if (owner.index != nullptr) text = "index " + owner.index->name + " of " + owner.table->name;
+  return text + ", key " + hex_of(key.substr(lock::kSpaceBytes));
+}
+
 }  // namespace basalt::server

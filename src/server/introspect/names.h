@@ -13,7 +13,8 @@ struct TableName {
   std::string table;
   std::optional<std::string> partition;
 };
-// Of a name in the dictionary, "database/table#P#partition" as its files would be called.
+// The parts of a name in the dictionary: "database/table#P#partition", as its files would be
+// called.
 TableName split_name(std::string_view name);
 
 // Hexadecimal digits, upper case, as MyRocks shows keys.
@@ -30,5 +31,7 @@ struct KeyOwner {
   std::string table_name() const;
 };
 KeyOwner owner_of(std::string_view key);
+// "index NAME of database/table, key HEX"; the number of an index that no table has.
+std::string key_text(std::string_view key);
 
 }  // namespace basalt::server

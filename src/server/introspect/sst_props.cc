@@ -29,18 +29,15 @@ ST_FIELD_INFO g_columns[] = {
 };
 
 void fill(Rows& rows) {
-  kv::Database& database = the_engine().database();
-  for (const kv::FamilyReport& family : kv::family_reports(database)) {
-    const Result<std::vector<kv::FileReport>> files = kv::file_reports(database, family.id);
-    if (!files.is_ok()) return rows.fail("the files cannot be listed", files.status());
-    for (const kv::FileReport& file : files.value()) {
-      if (!rows.put(file.name, file.family, file.data_blocks, file.entries, file.raw_key_bytes,
-                    file.raw_value_bytes, file.data_bytes, file.index_bytes, file.index_partitions,
-                    file.top_level_index_bytes, file.filter_bytes, file.compression, file.created,
-                    file.file_created, file.oldest_key, file.filter_policy,
-                    file.compression_options)) {
-        return;
-      }
+  const Result<std::vector<kv::FileReport>> files = kv::file_reports(the_engine().database());
+  if (!files.is_ok()) return rows.fail("the files cannot be listed", files.status());
+  for (const kv::FileReport& file : files.value()) {
+    if (!rows.put(file.name, file.family, file.data_blocks, file.entries, file.raw_key_bytes,
+                  file.raw_value_bytes, file.data_bytes, file.index_bytes, file.index_partitions,
+                  file.top_level_index_bytes, file.filter_bytes, file.compression, file.created,
+                  file.file_created, file.oldest_key, file.filter_policy,
+                  file.compression_options)) {
+      return;
     }
   }
 }

@@ -1,0 +1,34 @@
+#include "server/settings.h"
+#include "server/introspect/schema_table.h"
+#include "server/introspect/tables.h"
+
+namespace basalt::server {
+namespace {
+
+using Show::Column;
+using Show::Varchar;
+
+ST_FIELD_INFO g_columns[] = {
+    Column("NAME", Varchar(64), NOT_NULL),
+    Column("VALUE", Show::ULonglong(), NOT_NULL),
+    Column("CHOSEN_BY", Varchar(16), NOT_NULL),
+    Column("REASON", Varchar(256), NOT_NULL),
+    Show::CEnd(),
+};
+
+void fill(Rows& rows) {
+  const kv::Database& database = the_engine().database();
+  for (const Setting& setting :
+       explain(database.machine(), database.given_options(), database.current_options())) {
+    const char* const chosen_by = setting.is_given ? "configuration" : "engine";
+    if (!rows.put(setting.name, setting.value, chosen_by, setting.reason)) return;
+  }
+}
+
+}  // namespace
+
+int init_settings(void* schema_table) noexcept {
+  return init_schema_table<g_columns, fill>(schema_table);
+}
+
+}  // namespace basalt::server
