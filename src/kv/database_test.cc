@@ -160,7 +160,7 @@ TEST_F(DatabaseTest, AWalThatIsCutAnywhereGivesBackWholeBatchesInOrder) {
   }
 }
 
-TEST_F(DatabaseTest, ASyncedWriteAndASyncedLogSurviveWithoutClosing) {
+TEST_F(DatabaseTest, ASyncedWriteAndASyncedWalSurviveWithoutClosing) {
   WriteBatch batch;
   batch.put(kDefaultFamily, "k", "v");
   ASSERT_TRUE(succeeds(database_->write(batch, Durability::kSynced)));

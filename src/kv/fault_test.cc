@@ -64,7 +64,7 @@ class FaultTest : public testing::Test {
   }
   // Syncs so much so often that the WAL is preallocated.
   void preallocate_wal() {
-    for (int i = 0; i < 20; ++i) must(put("laid" + std::to_string(i), std::string(16'000, 'x')));
+    for (int i = 0; i < 20; ++i) must(put("filler" + std::to_string(i), std::string(16'000, 'x')));
   }
   // How many bytes of the newest WAL are zeros behind its records.
   std::size_t preallocated_bytes() {
@@ -264,7 +264,7 @@ TEST_F(FaultTest, AWalThatIsSyncedOftenIsPreallocatedUntilItIsClosed) {
   EXPECT_GT(preallocated_bytes(), 100'000u);
   crash();
   EXPECT_EQ(read("a"), "1");
-  EXPECT_EQ(read("laid19"), std::string(16'000, 'x'));
+  EXPECT_EQ(read("filler19"), std::string(16'000, 'x'));
   preallocate_wal();
   EXPECT_GT(preallocated_bytes(), 100'000u);
   database_.reset();
@@ -286,7 +286,7 @@ TEST_F(FaultTest, AWalThatCannotBePreallocatedIsWrittenAllTheSame) {
   EXPECT_FALSE(is_read_only());
   EXPECT_EQ(preallocated_bytes(), 0u);
   crash();
-  EXPECT_EQ(read("laid19"), std::string(16'000, 'x'));
+  EXPECT_EQ(read("filler19"), std::string(16'000, 'x'));
 }
 
 class BackgroundFaultTest : public FaultTest, public testing::WithParamInterface<Case> {};
@@ -361,7 +361,7 @@ TEST_F(FaultTest, AResumeDoesNotWaitForAFlushThatWasToBeginWhenAWriteFailed) {
   EXPECT_EQ(read("failed"), "(none)");
 }
 
-TEST_F(FaultTest, AResumeBeginsANewLogAlsoIfAFlushHasFailedBeside) {
+TEST_F(FaultTest, AResumeBeginsANewWalAlsoIfAFlushHasFailedBeside) {
   must(put("a", "1"));
   files_->set({{.operation = Operation::kAppend, .part = ".sst", .is_held = true},
                {.operation = Operation::kAppend, .part = ".log", .skipped = 1}});
@@ -389,7 +389,7 @@ TEST_F(FaultTest, ASyncThatMeetsAWalThatHasFailedDoesNotForbidAResume) {
   EXPECT_TRUE(succeeds(put("later", "3")));
 }
 
-TEST_F(FaultTest, ALogWithoutRecordsWhoseSyncFailedIsNotUsedAfterAResume) {
+TEST_F(FaultTest, AWalWithoutRecordsWhoseSyncFailedIsNotUsedAfterAResume) {
   must(put("a", "1"));
   must(database_->flush());
   files_->set({.operation = Operation::kSync, .part = ".log"});
@@ -468,7 +468,7 @@ TEST_F(FaultTest, AFailureIsLoggedOnce) {
   EXPECT_EQ(errors, 1);
 }
 
-TEST_F(FaultTest, AWriteThatFailsBeforeTheLogIsTouchedLeavesTheDatabaseWritable) {
+TEST_F(FaultTest, AWriteThatFailsBeforeTheWalIsTouchedLeavesTheDatabaseWritable) {
   must(put("a", "1"));
   EXPECT_TRUE(
       fails_with(ErrorCode::kNoSpace, database_->health().check_room_for(std::uint64_t{1} << 60)));

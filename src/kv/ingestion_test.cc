@@ -156,7 +156,7 @@ TEST_F(IngestionTest, TheFilesTellWhatTheyHold) {
 
 // RocksDB stops reading WALs where one has a torn end and the next does not begin with the sequence
 // number that follows.
-TEST_F(IngestionTest, IngestionTakesNoSequenceNumberThatTheLogDoesNotHaveAlsoWithSnapshots) {
+TEST_F(IngestionTest, IngestionTakesNoSequenceNumberThatTheWalDoesNotHaveAlsoWithSnapshots) {
   must(put("a", "1"));
   const std::unique_ptr<Snapshot> snapshot = database_->take_snapshot();
   must(put("a", "2"));

@@ -56,7 +56,7 @@ void switch_wal(Database& database) {
   ASSERT_TRUE(database.rocksdb().Flush(options, database.family_handle(kDefaultFamily)).ok());
 }
 
-TEST(PowerLossTest, ALogHasRecordsOnlyIfTheLogBeforeItIsOnDisk) {
+TEST(PowerLossTest, AWalHasRecordsOnlyIfTheWalBeforeItIsOnDisk) {
   test::TestDirectory directory;
   const std::string path = directory / "db";
   const std::string image_path = directory / "image";
@@ -150,7 +150,7 @@ class WalGapTest : public testing::Test {
   std::size_t later_ = 0;
 };
 
-TEST_F(WalGapTest, LogsWithoutAHoleAreReplayed) {
+TEST_F(WalGapTest, WalsWithoutAHoleAreReplayed) {
   EXPECT_TRUE(succeeds(open(false)));
   EXPECT_EQ(first_, 10u);
   EXPECT_EQ(second_, 10u);
@@ -196,7 +196,7 @@ TEST_F(WalGapTest, WhatIsBehindAHoleThatIsAcceptedIsNeverReplayedAndKept) {
 }
 
 // The machine stops again before the removal of the torn WAL is on disk.
-TEST(PowerLossTest, ALogWhoseFirstRecordIsTornHidesNothingOfTheNextOne) {
+TEST(PowerLossTest, AWalWhoseFirstRecordIsTornHidesNothingOfTheNextOne) {
   test::TestDirectory directory;
   const std::string first = directory / "first";
   const std::string second = directory / "second";
@@ -226,7 +226,7 @@ TEST(PowerLossTest, ALogWhoseFirstRecordIsTornHidesNothingOfTheNextOne) {
 
 // A process is killed, the next one recovers, and then the machine stops: of the first WAL the
 // system had not written the end.
-TEST(PowerLossTest, WhatWasRecoveredOfALogIsOnDiskBeforeTheNextLogHasRecords) {
+TEST(PowerLossTest, WhatWasRecoveredOfAWalIsOnDiskBeforeTheNextWalHasRecords) {
   test::TestDirectory directory;
   const std::string killed = directory / "killed";
   const std::string stopped = directory / "stopped";

@@ -71,7 +71,7 @@ class WalCheckTest : public testing::Test {
   int kept_ = 0;
 };
 
-TEST_F(WalCheckTest, ASoundLogIsSound) {
+TEST_F(WalCheckTest, ASoundWalIsSound) {
   EXPECT_GT(size_, 100'000u) << "several blocks";
   EXPECT_TRUE(damages().empty());
   EXPECT_TRUE(succeeds(open()));
@@ -124,7 +124,7 @@ TEST_F(WalCheckTest, EveryChangedByteIsNoticed) {
   EXPECT_TRUE(damages().empty());
 }
 
-TEST_F(WalCheckTest, AChangedByteInTheLastRecordIsATornEndUnlessThereIsANewerLog) {
+TEST_F(WalCheckTest, AChangedByteInTheLastRecordIsATornEndUnlessThereIsANewerWal) {
   fs::copy_file(wal_, wal_.parent_path() / "900000.log");
   overwrite(size_ - 1, "#");
   ASSERT_EQ(damages().size(), 1u);
@@ -136,7 +136,7 @@ TEST_F(WalCheckTest, AChangedByteInTheLastRecordIsATornEndUnlessThereIsANewerLog
   EXPECT_EQ(kept_, kWrites - 1);
 }
 
-TEST_F(WalCheckTest, PagesThatWereNeverWrittenEndTheLog) {
+TEST_F(WalCheckTest, PagesThatWereNeverWrittenEndTheWal) {
   // As a crash of the machine leaves it where writes reach the disk in another order.
   const std::uint64_t page = size_ / 2 / 4096 * 4096;
   overwrite(page, std::string(4096, '\0'));
@@ -149,7 +149,7 @@ TEST_F(WalCheckTest, PagesThatWereNeverWrittenEndTheLog) {
   EXPECT_LT(kept_, kWrites * 2 / 3) << "what follows a gap must not be replayed";
 }
 
-TEST_F(WalCheckTest, AHeaderOfWhichThePageBeforeWasNeverWrittenEndsTheLog) {
+TEST_F(WalCheckTest, AHeaderOfWhichThePageBeforeWasNeverWrittenEndsTheWal) {
   // The first bytes of a record's header are the last ones of a sector.
   std::ifstream file(wal_, std::ios::binary);
   const std::string bytes(std::istreambuf_iterator<char>(file), {});

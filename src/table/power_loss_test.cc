@@ -56,7 +56,7 @@ struct UsersTransaction {
   Phase phase = Phase::kNone;
   bool is_committed = false;  // or will be
 };
-// Of a table or an index: while it is changed it may be there or not.
+// Whether a table or an index is there; while it is changed it may be or not.
 enum class Presence : std::uint8_t { kAbsent, kUnsure, kPresent };
 
 // What is known at a moment, beside the rows.

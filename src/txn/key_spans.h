@@ -47,7 +47,7 @@ class KeySpans {
   }
 
   std::span<const Span> all() const { return std::span(spans_).first(used_); }
-  // Of keys of an index: they begin with its id.
+  // The index of a key, which begins with its id.
   static std::uint32_t index_of(std::string_view key) {
     return key.size() < sizeof(std::uint32_t) ? 0 : load_be32(key.data());
   }

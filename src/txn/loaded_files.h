@@ -34,7 +34,7 @@ struct LoadedKeys {
 struct LoadedFiles {
   std::unique_ptr<bulk::BuildDirectory> directory;
   std::vector<kv::FamilyFiles> files;
-  // Of each index that has entries; the primary's first. Empty after a crash.
+  // One of each index that has entries; the primary's first. Empty after a crash.
   std::vector<LoadedKeys> keys;
   // The family and the key of one of the rows.
   kv::FamilyId row_family = kv::kDefaultFamily;
@@ -44,7 +44,7 @@ struct LoadedFiles {
 // The record, of the system family: docs/formats/catalog.md.
 std::string loaded_files_key(std::uint32_t directory);
 std::string pack_loaded_files(const LoadedFiles& files);
-// Of the database in `directory`. kCorruption if the bytes are no such record.
+// What a record says of the database in `directory`. kCorruption if the bytes are no such record.
 Result<LoadedFiles> parse_loaded_files(const std::string& directory, std::string_view key,
                                        std::string_view value);
 bool is_loaded_files_key(std::string_view key);

@@ -544,7 +544,7 @@ Status Transaction::prepare(const std::string& name, kv::Durability durability,
     const BatchGuard held(*this);
     if (!has_writes_) BASALT_TRY(begin_writing());
     if (keeps_value_locks) {
-      // Of what it has only locked the rows stay as they are, too.
+      // The rows that it has only locked stay as they are, too.
       for (const std::uint32_t index : manager_.locks().locked_spaces(owner_)) {
         changed_indexes_.note(index);
       }

@@ -342,7 +342,7 @@ class Transaction {
   bool fills_cache_ = true;
   std::uint64_t memory_max_ = std::numeric_limits<std::uint64_t>::max();
   bool is_two_phase_ = false;
-  // Of every key that was put or removed, also if a savepoint has undone it.
+  // Around every key that was put or removed, also if a savepoint has undone it.
   KeySpans changed_keys_;
   ChangedIndexes changed_indexes_{owner_, state_};
   // The manager's, in which they are. An idle transaction may go after its manager.
