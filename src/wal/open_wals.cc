@@ -69,7 +69,11 @@ Status OpenWals::repair(const Remnant& remnant) {
   if (status.ok()) status = file->Fsync(options, nullptr);
   if (file != nullptr) {
     rdb::IOStatus closed = file->Close(options, nullptr);
-    if (status.ok()) status = std::move(closed);
+    if (status.ok()) {
+      status = std::move(closed);
+    } else {
+      closed.PermitUncheckedError();  // of two errors the first one is told
+    }
   }
   if (status.ok()) return Status::ok();
   return Status(ErrorCode::kIoError, "the end of the WAL '" + remnant.path +
