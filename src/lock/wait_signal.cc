@@ -42,13 +42,12 @@ void WaitSignal::interrupt() {
 }
 
 void WaitSignal::clear_interrupt() {
+  // Each statement begins with this, and hardly any was interrupted.
+  if (!interrupted_.load(std::memory_order_acquire)) return;
   const MutexLock guard(mutex_);
   interrupted_ = false;
 }
 
-bool WaitSignal::is_interrupted() const {
-  const MutexLock guard(mutex_);
-  return interrupted_;
-}
+bool WaitSignal::is_interrupted() const { return interrupted_.load(std::memory_order_acquire); }
 
 }  // namespace basalt::lock

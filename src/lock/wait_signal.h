@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 
@@ -37,7 +38,8 @@ class WaitSignal {
   ConditionVariable wake_;
   bool decided_ BASALT_GUARDED_BY(mutex_) = false;
   bool queue_changed_ BASALT_GUARDED_BY(mutex_) = false;
-  bool interrupted_ BASALT_GUARDED_BY(mutex_) = false;
+  // Changed under the mutex, so that no sleeper misses it; read without it, too.
+  std::atomic<bool> interrupted_{false};
 };
 
 }  // namespace basalt::lock
