@@ -106,7 +106,7 @@ struct ThreadCounters::Visits {
     for (const Visit& visit : all) {
       if (visit.shards == shards) return visit.shard->counts.get();
     }
-    // Of counters that are gone nobody else has the shards.
+    // Nobody else has the shards of counters that are gone.
     std::erase_if(all, [](const auto& visit) { return visit.shards.use_count() == 1; });
     all.push_back({shards, &shards->take()});
     return all.back().shard->counts.get();

@@ -31,7 +31,7 @@ class ThreadCounters {
     std::atomic<std::uint64_t>& count = current_.counts[counter];
     count.store(count.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
   }
-  // Of all threads. Costs a look at the counts of each.
+  // The sum over all threads. Costs a look at the counts of each.
   std::uint64_t sum(std::size_t counter) const;
 
  private:
@@ -47,8 +47,8 @@ class ThreadCounters {
   void add_first(std::size_t counter, std::uint64_t n) noexcept;
   static Visits& visits();
 
-  // Of 16 bytes, so that there is room for it where a library that is loaded later need not call a
-  // function to find it.
+  // It has 16 bytes, so that there is room for it where a library that is loaded later need not
+  // call a function to find it.
   [[gnu::tls_model("initial-exec")]] static constinit thread_local Current current_;
 
   const std::uint64_t number_;  // among all counters that there have been in the process, from 1
