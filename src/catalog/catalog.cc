@@ -5,7 +5,7 @@
 #include "base/assert.h"
 #include "base/bytes.h"
 #include "base/failpoint.h"
-#include "catalog/record_type.h"
+#include "catalog/records.h"
 
 namespace basalt::catalog {
 namespace {
@@ -17,45 +17,13 @@ constexpr std::uint32_t kFormatWithForeignKeys = 2;
 // Ids below are reserved for the engine itself.
 constexpr std::uint32_t kFirstId = 256;
 
-std::string make_key(RecordType type) { return std::string(1, static_cast<char>(type)); }
-
-std::string make_key(RecordType type, std::uint32_t id) {
-  std::string key = make_key(type);
-  append_be32(key, id);
-  return key;
-}
-
 RecordType record_type(CounterKind kind) {
   return kind == CounterKind::kAutoIncrement ? RecordType::kAutoIncrement
                                              : RecordType::kHiddenRowId;
 }
 
-std::string make_number(std::uint64_t number) {
-  std::string value;
-  append_varint(value, number);
-  return value;
-}
-
 Status corrupt(std::string_view what) {
   return Status(ErrorCode::kCorruption, "dictionary: " + std::string(what) + " does not decode");
-}
-
-void put_foreign_key(const ForeignKeyDefinition& key, kv::WriteBatch& batch) {
-  std::string value;
-  append_foreign_key(key, value);
-  batch.put(kv::kSystemFamily, make_key(RecordType::kForeignKey, key.id), value);
-}
-
-// Calls `visit(key without type byte, value)` for every record of one type.
-template <typename Visit>
-Status scan(kv::Database& database, RecordType type, Visit visit) {
-  const std::string prefix = make_key(type);
-  const std::string end(1, static_cast<char>(static_cast<std::uint8_t>(type) + 1));
-  kv::Iterator iterator = database.new_iterator(kv::kSystemFamily, {}, {prefix, end});
-  for (iterator.seek_to_first(); iterator.is_valid(); iterator.next()) {
-    BASALT_TRY(visit(iterator.key().substr(1), iterator.value()));
-  }
-  return iterator.status();
 }
 
 Result<std::uint64_t> get_number(kv::Database& database, const std::string& key,
@@ -70,11 +38,6 @@ Result<std::uint64_t> get_number(kv::Database& database, const std::string& key,
   return number;
 }
 
-Status not_found(std::string_view name) {
-  return Status(ErrorCode::kTableNotFound,
-                "table '" + std::string(name) + "' does not exist in the engine");
-}
-
 Status exists_already(std::string_view name) {
   return Status(ErrorCode::kTableExists, "table '" + std::string(name) + "' already exists");
 }
@@ -84,23 +47,12 @@ bool may_hold_tables(const kv::Database& database, std::uint64_t family) {
   return database.hold_family(static_cast<kv::FamilyId>(family)) != nullptr;
 }
 
-// Without the indexes that `altered` has, too.
-TableDefinition without_indexes_of(const TableDefinition& table, const TableDefinition& altered) {
-  TableDefinition rest = table;
-  std::erase_if(rest.indexes, [&](const IndexDefinition& index) {
-    return std::ranges::find(altered.indexes, index.id, &IndexDefinition::id) !=
-           altered.indexes.end();
-  });
-  return rest;
-}
-
-Status changed_otherwise(std::string_view name) {
-  return Status(
-      ErrorCode::kDefinitionMismatch,
-      "table '" + std::string(name) + "' has changes for which its rows must be written anew");
-}
-
 }  // namespace
+
+Status table_not_found(std::string_view name) {
+  return Status(ErrorCode::kTableNotFound,
+                "table '" + std::string(name) + "' does not exist in the engine");
+}
 
 Status Catalog::load() {
   const MutexLock guard(mutex_);
@@ -133,50 +85,52 @@ Status Catalog::load_counters() {
 }
 
 Status Catalog::load_tables() {
-  return scan(database_, RecordType::kTable, [&](std::string_view name, std::string_view value) {
-    Result<TableDefinition> table = parse_definition(value);
-    if (!table.is_ok()) {
-      return Status(ErrorCode::kCorruption,
-                    "dictionary, table '" + std::string(name) + "': " + table.status().message());
-    }
-    if (table.value().name != name) return corrupt("a table name");
-    for (const IndexDefinition& index : table.value().indexes) {
-      if (!may_hold_tables(database_, index.family)) return corrupt("an index's column family");
-    }
-    auto pointer = std::make_shared<const TableDefinition>(std::move(table.value()));
-    mutex_.assert_held();
-    remember_indexes(pointer);
-    tables_.emplace(name, std::move(pointer));
-    return Status::ok();
-  });
+  return scan_records(
+      database_, RecordType::kTable, [&](std::string_view name, std::string_view value) {
+        Result<TableDefinition> table = parse_definition(value);
+        if (!table.is_ok()) {
+          return Status(ErrorCode::kCorruption, "dictionary, table '" + std::string(name) +
+                                                    "': " + table.status().message());
+        }
+        if (table.value().name != name) return corrupt("a table name");
+        for (const IndexDefinition& index : table.value().indexes) {
+          if (!may_hold_tables(database_, index.family)) return corrupt("an index's column family");
+        }
+        auto pointer = std::make_shared<const TableDefinition>(std::move(table.value()));
+        mutex_.assert_held();
+        remember_indexes(pointer);
+        tables_.emplace(name, std::move(pointer));
+        return Status::ok();
+      });
 }
 
 Status Catalog::load_dropped() {
-  return scan(database_, RecordType::kDroppedIndex,
-              [this](std::string_view key, std::string_view value) {
-                std::uint64_t family = 0;
-                if (key.size() != 4 || !consume_varint(value, family) ||
-                    !may_hold_tables(database_, family)) {
-                  return corrupt("a dropped index");
-                }
-                const DroppedIndex index{load_be32(key.data()), static_cast<kv::FamilyId>(family)};
-                mutex_.assert_held();
-                dropped_.emplace(index.id, index);
-                return Status::ok();
-              });
+  return scan_records(
+      database_, RecordType::kDroppedIndex, [this](std::string_view key, std::string_view value) {
+        std::uint64_t family = 0;
+        if (key.size() != 4 || !consume_varint(value, family) ||
+            !may_hold_tables(database_, family)) {
+          return corrupt("a dropped index");
+        }
+        const DroppedIndex index{load_be32(key.data()), static_cast<kv::FamilyId>(family)};
+        mutex_.assert_held();
+        dropped_.emplace(index.id, index);
+        return Status::ok();
+      });
 }
 
 Status Catalog::load_foreign_keys() {
-  return scan(database_, RecordType::kForeignKey,
-              [this](std::string_view key, std::string_view value) {
-                if (key.size() != sizeof(ForeignKeyId)) return corrupt("a foreign key's id");
-                Result<ForeignKeyDefinition> foreign_key = parse_foreign_key(value);
-                if (!foreign_key.is_ok()) return corrupt("a foreign key");
-                foreign_key.value().id = load_be32(key.data());
-                mutex_.assert_held();
-                foreign_keys_.add(std::move(foreign_key.value()));
-                return Status::ok();
-              });
+  return scan_records(database_, RecordType::kForeignKey,
+                      [this](std::string_view key, std::string_view value) {
+                        if (key.size() != sizeof(ForeignKeyId))
+                          return corrupt("a foreign key's id");
+                        Result<ForeignKeyDefinition> foreign_key = parse_foreign_key(value);
+                        if (!foreign_key.is_ok()) return corrupt("a foreign key");
+                        foreign_key.value().id = load_be32(key.data());
+                        mutex_.assert_held();
+                        foreign_keys_.add(std::move(foreign_key.value()));
+                        return Status::ok();
+                      });
 }
 
 TablePointer Catalog::find(std::string_view name) const {
@@ -278,7 +232,7 @@ Result<TablePointer> Catalog::create(TableDefinition table, std::uint64_t auto_i
 Status Catalog::drop(std::string_view name) {
   const MutexLock guard(mutex_);
   const auto found = tables_.find(name);
-  if (found == tables_.end()) return not_found(name);
+  if (found == tables_.end()) return table_not_found(name);
   const TableDefinition& table = *found->second;
   BASALT_DEBUG_ASSERT(table.name == name && table.id >= kFirstId);
   kv::WriteBatch batch;
@@ -294,6 +248,7 @@ Status Catalog::drop(std::string_view name) {
   BASALT_TRY(database_.write(batch, kv::Durability::kSynced));
   BASALT_FAILPOINT("catalog.drop.after_write");
   begin_generation();
+  foreign_keys_.forget_set_aside(name);
   for (const ForeignKeyPointer& key : own_keys) foreign_keys_.remove(key->id);
   for (const IndexDefinition& index : table.indexes) {
     dropped_.emplace(index.id, DroppedIndex{index.id, index.family});
@@ -307,7 +262,7 @@ Status Catalog::rename(std::string_view from, std::string_view to, References re
                        std::string_view known_as) {
   const MutexLock guard(mutex_);
   const auto found = tables_.find(from);
-  if (found == tables_.end()) return not_found(from);
+  if (found == tables_.end()) return table_not_found(from);
   if (tables_.contains(to)) return exists_already(to);
   BASALT_DEBUG_ASSERT(found->second->name == from && !to.empty());
   TableDefinition renamed = *found->second;
@@ -322,6 +277,7 @@ Status Catalog::rename(std::string_view from, std::string_view to, References re
   BASALT_TRY(database_.write(batch, kv::Durability::kSynced));
   BASALT_FAILPOINT("catalog.rename.after_write");
   begin_generation();
+  foreign_keys_.note_name(from, to);
   replace_foreign_keys(std::move(keys));
   tables_.erase(found);
   auto pointer = std::make_shared<const TableDefinition>(std::move(renamed));
@@ -333,9 +289,10 @@ Status Catalog::rename(std::string_view from, std::string_view to, References re
 Result<TablePointer> Catalog::truncate(std::string_view name) {
   const MutexLock guard(mutex_);
   const auto found = tables_.find(name);
-  if (found == tables_.end()) return not_found(name);
+  if (found == tables_.end()) return table_not_found(name);
   const TablePointer old = found->second;
   TableDefinition emptied = *old;
+  emptied.rows = {};
   kv::WriteBatch batch;
   const std::uint32_t next = allocate_ids(emptied, batch);
   BASALT_DEBUG_ASSERT(emptied.id == old->id);
@@ -392,23 +349,8 @@ std::vector<ForeignKeyDefinition> Catalog::renamed_foreign_keys(std::string_view
   return keys;
 }
 
-std::vector<ForeignKeyPointer> Catalog::foreign_keys_of(std::string_view name) const {
-  const MutexLock guard(mutex_);
-  return foreign_keys_.of_child(name);
-}
-
-std::vector<ForeignKeyPointer> Catalog::references_to(std::string_view name) const {
-  const MutexLock guard(mutex_);
-  return foreign_keys_.of_parent(name);
-}
-
-ForeignKeyPointer Catalog::find_foreign_key(std::string_view name, std::string_view except) const {
-  const MutexLock guard(mutex_);
-  return foreign_keys_.find_named(name, except);
-}
-
 std::vector<ForeignKeyDefinition> Catalog::with_renamed_columns(
-    const TableDefinition& table, const TableDefinition& altered,
+    const TableDefinition& table, const TableChange& change, const TableDefinition& altered,
     const ForeignKeyChanges& changes) const {
   std::map<ForeignKeyId, ForeignKeyDefinition> renamed;
   const auto rename = [&](const ForeignKeyPointer& key, std::string ForeignKeyColumn::*side) {
@@ -416,7 +358,7 @@ std::vector<ForeignKeyDefinition> Catalog::with_renamed_columns(
     const auto known = renamed.find(key->id);
     ForeignKeyDefinition result = known == renamed.end() ? *key : known->second;
     for (ForeignKeyColumn& column : result.columns) {
-      column.*side = renamed_column(table, altered, column.*side);
+      column.*side = renamed_column(table, change, altered, column.*side);
     }
     if (!(result == *key)) renamed.insert_or_assign(key->id, std::move(result));
   };
@@ -429,97 +371,6 @@ std::vector<ForeignKeyDefinition> Catalog::with_renamed_columns(
   std::vector<ForeignKeyDefinition> keys;
   for (auto& [id, key] : renamed) keys.push_back(std::move(key));
   return keys;
-}
-
-void Catalog::replace_foreign_keys(std::vector<ForeignKeyDefinition> keys) {
-  for (ForeignKeyDefinition& key : keys) {
-    foreign_keys_.remove(key.id);
-    foreign_keys_.add(std::move(key));
-  }
-}
-
-Result<TablePointer> Catalog::reserve_indexes(TableDefinition altered,
-                                              const RenamedIndexes& renamed) {
-  const MutexLock guard(mutex_);
-  const auto found = tables_.find(altered.name);
-  if (found == tables_.end()) return not_found(altered.name);
-  if (!alter_in_place(*found->second, renamed, altered)) return changed_otherwise(altered.name);
-  std::uint32_t next = next_id_;
-  std::vector<DroppedIndex> reserved;
-  kv::WriteBatch batch;
-  for (IndexDefinition& index : altered.indexes) {
-    if (index.id != 0) continue;
-    index.id = next++;
-    reserved.push_back({index.id, index.family});
-    batch.put(kv::kSystemFamily, make_key(RecordType::kDroppedIndex, index.id),
-              make_number(index.family));
-  }
-  auto pointer = std::make_shared<const TableDefinition>(std::move(altered));
-  if (reserved.empty()) return TablePointer(pointer);
-  batch.put(kv::kSystemFamily, make_key(RecordType::kNextId), make_number(next));
-  BASALT_FAILPOINT("catalog.reserve_indexes.before_write");
-  BASALT_TRY(database_.write(batch, kv::Durability::kSynced));
-  BASALT_FAILPOINT("catalog.reserve_indexes.after_write");
-  next_id_ = next;
-  const MutexLock by_index_guard(by_index_mutex_);
-  for (const DroppedIndex& index : reserved) {
-    const bool is_new = building_.emplace(index.id, index).second;
-    BASALT_DEBUG_ASSERT(is_new && !dropped_.contains(index.id));
-    by_index_[index.id] = pointer;
-  }
-  return TablePointer(pointer);
-}
-
-Status Catalog::publish_altered(const TablePointer& altered, ForeignKeyChanges foreign_keys) {
-  const MutexLock guard(mutex_);
-  const auto found = tables_.find(altered->name);
-  if (found == tables_.end()) return not_found(altered->name);
-  const TablePointer before = found->second;
-  if (before->id != altered->id || before->schema_version + 1 != altered->schema_version) {
-    return changed_otherwise(altered->name);
-  }
-  kv::WriteBatch batch;
-  put_definition(*altered, batch);
-  for (const IndexDefinition& index : altered->indexes) {
-    if (!building_.contains(index.id)) continue;
-    batch.remove(kv::kSystemFamily, make_key(RecordType::kDroppedIndex, index.id));
-  }
-  const TableDefinition left = without_indexes_of(*before, *altered);
-  queue_indexes(left, batch);
-  for (const ForeignKeyId id : foreign_keys.dropped) {
-    batch.remove(kv::kSystemFamily, make_key(RecordType::kForeignKey, id));
-  }
-  std::vector<ForeignKeyDefinition> renamed = with_renamed_columns(*before, *altered, foreign_keys);
-  for (const ForeignKeyDefinition& key : renamed) put_foreign_key(key, batch);
-  const std::uint32_t next = put_foreign_keys(foreign_keys.added, next_id_, batch);
-  BASALT_FAILPOINT("catalog.publish_altered.before_write");
-  BASALT_TRY(database_.write(batch, kv::Durability::kSynced));
-  BASALT_FAILPOINT("catalog.publish_altered.after_write");
-  next_id_ = next;
-  begin_generation();
-  for (const ForeignKeyId id : foreign_keys.dropped) foreign_keys_.remove(id);
-  replace_foreign_keys(std::move(renamed));
-  for (ForeignKeyDefinition& key : foreign_keys.added) foreign_keys_.add(std::move(key));
-  for (const IndexDefinition& index : altered->indexes) building_.erase(index.id);
-  for (const IndexDefinition& index : left.indexes) {
-    dropped_.emplace(index.id, DroppedIndex{index.id, index.family});
-  }
-  found->second = altered;
-  forget_indexes(left);
-  remember_indexes(altered);
-  return Status::ok();
-}
-
-void Catalog::abandon_indexes(const TablePointer& altered) {
-  const MutexLock guard(mutex_);
-  const MutexLock by_index_guard(by_index_mutex_);
-  for (const IndexDefinition& index : altered->indexes) {
-    const auto built = building_.find(index.id);
-    if (built == building_.end()) continue;
-    dropped_.insert(*built);
-    building_.erase(built);
-    by_index_.erase(index.id);
-  }
 }
 
 std::vector<DroppedIndex> Catalog::dropped_indexes() const {

@@ -11,6 +11,7 @@
 
 #include "base/mutex.h"
 #include "base/status.h"
+#include "catalog/altered_definition.h"
 #include "catalog/definitions.h"
 #include "catalog/foreign_key_registry.h"
 #include "kv/database.h"
@@ -27,6 +28,9 @@
 namespace basalt::catalog {
 
 using TablePointer = std::shared_ptr<const TableDefinition>;
+
+// kTableNotFound for the table of that dictionary name.
+Status table_not_found(std::string_view name);
 
 // An index that no table has and whose entries wait to be reclaimed.
 struct DroppedIndex {
@@ -50,6 +54,27 @@ struct IndexStatistics {
   std::vector<std::uint64_t> distinct_prefixes;
 
   bool operator==(const IndexStatistics&) const = default;
+};
+
+// What a table becomes.
+struct AlteredTable {
+  // A pointer alone is an altered table without such changes.
+  AlteredTable(TablePointer altered, TableChange table_change = {},
+               ForeignKeyChanges foreign_key_changes = {})
+      : definition(std::move(altered)),
+        change(std::move(table_change)),
+        foreign_keys(std::move(foreign_key_changes)) {}
+
+  TablePointer definition;  // as Catalog::reserve_indexes() has returned it
+  TableChange change;       // as it was given to that
+  ForeignKeyChanges foreign_keys;
+};
+
+// One change of a table with partitions, of which the dictionary knows the partitions alone: by it
+// the server learns after a crash whether they were all changed.
+struct AlterationId {
+  std::string table;  // "database/table"
+  std::string id;     // another one for each change
 };
 
 // The counters of a table whose values, once handed out, must not come again after a crash.
@@ -108,6 +133,9 @@ class Catalog {
   // InnoDB lists and follows them.
   std::vector<ForeignKeyPointer> foreign_keys_of(std::string_view name) const;
   std::vector<ForeignKeyPointer> references_to(std::string_view name) const;
+  // The latter for who looks for the children by their names: without the copies that replace
+  // tables. A child that is set aside for one has its name, as long as no table is called so.
+  std::vector<ForeignKeyPointer> references_by_name(std::string_view name) const;
   // The foreign key called `name` ("database/constraint"), in any case of its letters; null if
   // there is none. Those of the table `except` do not count.
   ForeignKeyPointer find_foreign_key(std::string_view name, std::string_view except) const;
@@ -121,11 +149,18 @@ class Catalog {
   // indexes. The caller must publish or abandon it. Until then nothing reclaims what is built, and
   // find_by_index() knows the new ids; after a crash they are dropped indexes. Nobody else may
   // change the table meanwhile. kTableNotFound; kDefinitionMismatch if it cannot become that.
-  Result<TablePointer> reserve_indexes(TableDefinition altered, const RenamedIndexes& renamed = {});
-  // Makes the table what reserve_indexes() has returned, at once with the changes of its foreign
-  // keys; those that stay, here and in other tables, follow the names of its columns. Indexes that
-  // it had before are dropped. kTableNotFound, kDefinitionMismatch.
-  Status publish_altered(const TablePointer& altered, ForeignKeyChanges foreign_keys = {});
+  Result<TablePointer> reserve_indexes(TableDefinition altered, const TableChange& change = {});
+  // Makes the tables what reserve_indexes() has returned, all or none, at once with the changes of
+  // their foreign keys; those that stay, here and in other tables, follow the names of columns.
+  // Indexes that a table had before are dropped. With an `alteration` is_completed() is true of it
+  // from then on. kTableNotFound, kDefinitionMismatch.
+  Status publish_all_altered(std::vector<AlteredTable> tables,
+                             const std::optional<AlterationId>& alteration);
+  Status publish_altered(AlteredTable table);
+  // Whether the newest alteration of its table that was given to publish_all_altered() is that one.
+  Result<bool> is_completed(const AlterationId& alteration) const;
+  // To be called when nobody asks for alterations of before any more.
+  Status forget_alterations();
   // The new indexes are dropped ones from now on, unless they were published.
   void abandon_indexes(const TablePointer& altered);
 
@@ -147,6 +182,17 @@ class Catalog {
   Status store_statistics(IndexId index, const IndexStatistics& statistics);
 
  private:
+  // A table that is being changed in the dictionary.
+  struct Publication {
+    AlteredTable table;
+    TableDefinition dropped;  // the table as it was, with the indexes alone that go
+    std::vector<ForeignKeyDefinition> renamed_keys;
+  };
+
+  // Puts what changes; `next` is the next id to be given away, before and after.
+  Result<Publication> prepare_publication(AlteredTable table, std::uint32_t& next,
+                                          kv::WriteBatch& batch) BASALT_REQUIRES(mutex_);
+  void publish(Publication publication) BASALT_REQUIRES(mutex_);
   void put_definition(const TableDefinition& table, kv::WriteBatch& batch) const;
   void remember_indexes(const TablePointer& table) BASALT_EXCLUDES(by_index_mutex_);
   void forget_indexes(const TableDefinition& table) BASALT_EXCLUDES(by_index_mutex_);
@@ -163,6 +209,7 @@ class Catalog {
   // The foreign keys, but for dropped ones, that become others when columns of `table` get the
   // names of `altered`.
   std::vector<ForeignKeyDefinition> with_renamed_columns(const TableDefinition& table,
+                                                         const TableChange& change,
                                                          const TableDefinition& altered,
                                                          const ForeignKeyChanges& changes) const
       BASALT_REQUIRES(mutex_);

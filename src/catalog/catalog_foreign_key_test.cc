@@ -1,5 +1,6 @@
 #include <set>
 #include <string>
+#include <vector>
 
 #include "base/test_support.h"
 #include "catalog/catalog.h"
@@ -126,6 +127,30 @@ TEST_F(CatalogForeignKeyTest, ATableThatTakesOverANameTakesOverWhatReferencesIt)
   EXPECT_EQ(keys("shop/people"), Names());
 }
 
+TEST_F(CatalogForeignKeyTest, AChildThatIsSetAsideHasItsNameUntilTheCopyHasIt) {
+  using Children = std::vector<std::string>;
+  const auto children = [&] {
+    Children names;
+    for (const ForeignKeyPointer& key : catalog_->references_by_name("shop/people")) {
+      names.push_back(key->child);
+    }
+    return names;
+  };
+  must(catalog_->create(make_table("shop/#sql-alter-1-2"), 1,
+                        {make_key("shop/copied", "shop/#sql-alter-1-2", "shop/people")}));
+  EXPECT_EQ(children(), Children{"shop/orders"});
+  must(catalog_->rename("shop/orders", "shop/#sql-backup-1-2", Catalog::References::kStay));
+  EXPECT_EQ(children(), Children{"shop/orders"});
+  must(catalog_->rename("shop/#sql-alter-1-2", "shop/orders", Catalog::References::kStay));
+  EXPECT_EQ(children(), Children{"shop/orders"});
+  must(catalog_->rename("shop/orders", "shop/bills"));
+  must(catalog_->drop("shop/#sql-backup-1-2"));
+  EXPECT_EQ(children(), Children{"shop/bills"});
+  must(catalog_->create(make_table("shop/#sql-backup-1-2"), 1,
+                        {make_key("shop/other", "shop/#sql-backup-1-2", "shop/people")}));
+  EXPECT_EQ(children(), Children{"shop/bills"}) << "a name of before the table was dropped";
+}
+
 // The same of an ALTER TABLE that gives the table another name, too.
 TEST_F(CatalogForeignKeyTest, ACopyWithAnotherNameIsFollowedByWhatReferencesTheOldOne) {
   must(catalog_->create(make_table("shop/#sql-new"), 1,
@@ -147,7 +172,7 @@ TEST_F(CatalogForeignKeyTest, ForeignKeysOfATableChangeTogetherWithItsDefinition
   const ForeignKeyId first = catalog_->find_foreign_key("shop/orders_ibfk_1", "")->id;
   const TablePointer altered = must(catalog_->reserve_indexes(make_table("shop/orders")));
   must(catalog_->publish_altered(
-      altered, {{first}, {make_key("shop/more", "shop/orders", "shop/missing")}}));
+      {altered, {}, {{first}, {make_key("shop/more", "shop/orders", "shop/missing")}}}));
   for (int round = 0; round < 2; ++round) {
     EXPECT_EQ(keys("shop/orders"), (Names{"shop/after: shop/orders > shop/orders",
                                           "shop/more: shop/orders > shop/missing"}));

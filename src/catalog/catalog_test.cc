@@ -327,6 +327,44 @@ TEST_F(CatalogTest, WithoutNewIndexesNothingIsStoredBeforeThePublication) {
   EXPECT_EQ(catalog_->find("a/t")->columns[0].name, "other");
 }
 
+TEST_F(CatalogTest, TablesThatAreAlteredTogetherAreAllAlteredOrNone) {
+  const std::vector<std::string> names = {"a/t#P#p0", "a/t#P#p1", "a/t#P#p2"};
+  const auto altered = [&] {
+    std::vector<AlteredTable> tables;
+    for (const std::string& name : names) {
+      tables.emplace_back(must(catalog_->reserve_indexes(make_table(name, 3))));
+    }
+    return tables;
+  };
+  const auto index_counts = [&] {
+    std::vector<std::size_t> counts;
+    for (const std::string& name : names) counts.push_back(catalog_->find(name)->indexes.size());
+    return counts;
+  };
+  for (const std::string& name : names) must(catalog_->create(make_table(name, 2)));
+  std::vector<AlteredTable> tables = altered();
+  TableDefinition other = make_table(names[2], 2);
+  other.columns[0].name = "other";
+  must(catalog_->publish_altered(must(catalog_->reserve_indexes(other))));
+  EXPECT_TRUE(fails_with(ErrorCode::kDefinitionMismatch,
+                         catalog_->publish_all_altered(tables, AlterationId{"a/t", "first"})));
+  EXPECT_EQ(index_counts(), (std::vector<std::size_t>{2, 2, 2}));
+  EXPECT_FALSE(must(catalog_->is_completed({"a/t", "first"})));
+  for (const AlteredTable& table : tables) catalog_->abandon_indexes(table.definition);
+  EXPECT_EQ(dropped().size(), 3u);
+  must(catalog_->publish_all_altered(altered(), AlterationId{"a/t", "second"}));
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(index_counts(), (std::vector<std::size_t>{3, 3, 3}));
+    EXPECT_TRUE(must(catalog_->is_completed({"a/t", "second"})));
+    EXPECT_FALSE(must(catalog_->is_completed({"a/t", "first"})));
+    EXPECT_FALSE(must(catalog_->is_completed({"a/t#P#p0", "second"})));
+    EXPECT_EQ(dropped().size(), 3u);
+    crash();
+  }
+  must(catalog_->forget_alterations());
+  EXPECT_FALSE(must(catalog_->is_completed({"a/t", "second"})));
+}
+
 TEST_F(CatalogTest, CounterMarksComeBackAndBelongToOneTableAndKind) {
   const TableId one = must(catalog_->create(make_table("a/one")))->id;
   const TableId two = must(catalog_->create(make_table("a/two")))->id;
@@ -376,6 +414,9 @@ TEST_F(CatalogTest, StoredRecordsAreFrozen) {
   EXPECT_EQ(stored("\x04\x00\x00\x01\x00"s), "\xAC\x02"s);
   EXPECT_EQ(stored("\x06\x00\x00\x01\x00"s), "\x01"s);
   EXPECT_EQ(stored("\x05\x00\x00\x01\x01"s), "\xAC\x02\x01\x02"s);
+  must(catalog_->publish_all_altered({}, AlterationId{"a/t", "id"}));
+  EXPECT_EQ(stored("\x0A"s + "a/t"), "id");
+  must(catalog_->forget_alterations());
   must(catalog_->drop("a/t"));
   EXPECT_EQ(stored("\x02\x00\x00\x01\x01"s), "\x00"s);
   EXPECT_EQ(kv::test::count_entries(*database_, kv::kSystemFamily, {}), 4u);

@@ -10,10 +10,13 @@ namespace basalt::catalog {
 namespace {
 
 constexpr std::uint8_t kFormatVersion = 1;
+// The same with the history of the rows behind it, for tables that have one.
+constexpr std::uint8_t kFormatVersionWithHistory = 2;
 // Bounds that only a damaged record exceeds; they keep a parser from allocating wildly.
 constexpr std::uint64_t kColumnsMax = 4096;
 constexpr std::uint64_t kIndexesMax = 128;
 constexpr std::uint64_t kPartsMax = 64;
+constexpr std::uint64_t kRowColumnsMax = 65536;
 
 // Above the flags of a column is its SystemTime.
 enum ColumnFlags : std::uint8_t { kNullable = 1, kStored = 2 };
@@ -23,6 +26,9 @@ constexpr std::uint64_t kColumnFlagsMax = 4 * kSystemTimeUnit - 1;
 // value-locked parts.
 constexpr std::uint64_t kUnique = 1;
 constexpr std::uint64_t kValueLockPart = 2;
+// The stored nullability of a column of rows: besides 0 and 1, that it is nullable and that a value
+// follows, for which NULL stands.
+constexpr std::uint64_t kHasNullValue = 2;
 
 // Reads the stored form; the first failure sticks.
 class Parser {
@@ -85,6 +91,74 @@ IndexDefinition parse_index(Parser& parser, std::size_t column_count) {
   return index;
 }
 
+// Numbers of columns, bytes and schema versions that may be none stand one higher, with 0 for that.
+void append_history(const codec::RowHistory& rows, std::string& out) {
+  BASALT_DEBUG_ASSERT(rows.columns.size() <= kRowColumnsMax);
+  append_varint(out, rows.columns.size());
+  for (const codec::RowColumn& held : rows.columns) {
+    append_varint(out, std::uint64_t{held.column + 1});
+    append_varint(out, std::uint64_t{held.fixed_bytes + 1});
+    const bool has_null_value = held.null_value.has_value();
+    BASALT_DEBUG_ASSERT(held.nullable || !has_null_value);
+    append_varint(out, has_null_value ? kHasNullValue : held.nullable ? 1 : 0);
+    if (has_null_value) append_length_prefixed(out, *held.null_value);
+    append_varint(out, held.since);
+    append_varint(out, std::uint64_t{held.until + 1});
+  }
+  append_varint(out, rows.initial_values.size());
+  for (const codec::InitialValue& initial : rows.initial_values) {
+    append_varint(out, initial.column);
+    append_varint(out, initial.value.has_value() ? 1 : 0);
+    if (initial.value.has_value()) append_length_prefixed(out, *initial.value);
+  }
+}
+
+// Whether a value can be one of the column, as codec::InitialValue has it.
+bool fits(const std::optional<std::string>& value, const ColumnDefinition& column) {
+  if (!value.has_value()) return column.nullable;
+  return codec::is_string(column.kind) || value->size() == column.record_length;
+}
+
+// Whether rows with such a column can be read for the table.
+bool fits(const codec::RowColumn& held, const TableDefinition& table) {
+  if (held.column == codec::RowColumn::kNoColumn) return held.until != codec::RowColumn::kPresent;
+  const ColumnDefinition& column = table.columns[held.column];
+  return column.stored && codec::is_string(column.kind) == held.is_variable() &&
+         (held.is_variable() || held.fixed_bytes <= column.record_length) &&
+         (!held.nullable || fits(held.null_value, column));
+}
+
+bool fits(const codec::InitialValue& initial, const TableDefinition& table) {
+  BASALT_DEBUG_ASSERT(initial.column < table.columns.size());
+  const ColumnDefinition& column = table.columns[initial.column];
+  return column.stored && fits(initial.value, column);
+}
+
+codec::RowHistory parse_history(Parser& parser, const TableDefinition& table) {
+  codec::RowHistory rows;
+  const std::uint64_t column_count = parser.number(kRowColumnsMax);
+  parser.require(column_count != 0 && !table.columns.empty());
+  for (std::uint64_t i = 0; i < column_count && !parser.has_failed(); ++i) {
+    codec::RowColumn held;
+    held.column = static_cast<std::uint32_t>(parser.number(table.columns.size())) - 1;
+    held.fixed_bytes = parser.number32() - 1;
+    const std::uint64_t nullability = parser.number(kHasNullValue);
+    held.nullable = nullability != 0;
+    if (nullability == kHasNullValue) held.null_value = parser.text();
+    held.since = parser.number32();
+    held.until = parser.number32() - 1;
+    rows.columns.push_back(held);
+  }
+  const std::uint64_t value_count = parser.number(kColumnsMax);
+  for (std::uint64_t i = 0; i < value_count && !parser.has_failed(); ++i) {
+    codec::InitialValue initial;
+    initial.column = static_cast<std::uint32_t>(parser.number(table.columns.size() - 1));
+    if (parser.flag()) initial.value = parser.text();
+    rows.initial_values.push_back(std::move(initial));
+  }
+  return rows;
+}
+
 std::string difference_of(const ColumnDefinition& expected, const ColumnDefinition& actual) {
   if (expected.name != actual.name) {
     return "column '" + expected.name + "' is now called '" + actual.name + "'";
@@ -108,33 +182,6 @@ std::string difference_of(const IndexDefinition& expected, const IndexDefinition
   return "index '" + expected.name + "' has other columns";
 }
 
-bool is_made_of_rows(const IndexDefinition& index, const TableDefinition& table) {
-  const bool has_stored_columns =
-      std::all_of(index.parts.begin(), index.parts.end(), [&](const KeyPartDefinition& part) {
-        return part.column < table.columns.size() && table.columns[part.column].stored;
-      });
-  return has_stored_columns && index.value_lock_parts == 0 && !index.parts.empty();
-}
-
-bool are_alike_but_for_names(const std::vector<ColumnDefinition>& expected,
-                             const std::vector<ColumnDefinition>& actual) {
-  return std::ranges::equal(expected, actual,
-                            [](const ColumnDefinition& before, const ColumnDefinition& after) {
-                              ColumnDefinition renamed = before;
-                              renamed.name = after.name;
-                              return renamed == after;
-                            });
-}
-
-// The index of `table` that is called `name` afterwards; null if there is none.
-const IndexDefinition* find_before(const TableDefinition& table, const RenamedIndexes& renamed,
-                                   const std::string& name) {
-  const auto old_name = std::ranges::find(renamed, name, &RenamedIndex::to);
-  if (old_name != renamed.end()) return table.find_secondary(old_name->from);
-  const bool has_left = std::ranges::find(renamed, name, &RenamedIndex::from) != renamed.end();
-  return has_left ? nullptr : table.find_secondary(name);
-}
-
 }  // namespace
 
 const IndexDefinition* TableDefinition::find_secondary(std::string_view index_name) const {
@@ -145,7 +192,7 @@ const IndexDefinition* TableDefinition::find_secondary(std::string_view index_na
 }
 
 void append_definition(const TableDefinition& table, std::string& out) {
-  append_varint(out, kFormatVersion);
+  append_varint(out, table.rows.is_empty() ? kFormatVersion : kFormatVersionWithHistory);
   append_varint(out, table.id);
   append_length_prefixed(out, table.name);
   append_varint(out, table.schema_version);
@@ -172,13 +219,22 @@ void append_definition(const TableDefinition& table, std::string& out) {
       append_varint(out, part.tuple_length);
     }
   }
+  if (!table.rows.is_empty()) append_history(table.rows, out);
+}
+
+bool has_readable_rows(const TableDefinition& table) {
+  return std::ranges::all_of(table.rows.columns,
+                             [&](const codec::RowColumn& held) { return fits(held, table); }) &&
+         std::ranges::all_of(table.rows.initial_values, [&](const codec::InitialValue& initial) {
+           return fits(initial, table);
+         });
 }
 
 Result<TableDefinition> parse_definition(std::string_view bytes) {
   Parser parser(bytes);
   TableDefinition table;
   const std::uint64_t version = parser.number(UINT8_MAX);
-  if (parser.has_failed() || version != kFormatVersion) {
+  if (parser.has_failed() || (version != kFormatVersion && version != kFormatVersionWithHistory)) {
     return Status(ErrorCode::kCorruption,
                   "table definition of unknown format version " + std::to_string(version));
   }
@@ -193,8 +249,9 @@ Result<TableDefinition> parse_definition(std::string_view bytes) {
   for (std::uint64_t i = 0; i < index_count && !parser.has_failed(); ++i) {
     table.indexes.push_back(parse_index(parser, table.columns.size()));
   }
+  if (version == kFormatVersionWithHistory) table.rows = parse_history(parser, table);
   if (parser.has_failed() || !parser.is_at_end() || table.columns.empty() ||
-      table.indexes.empty()) {
+      table.indexes.empty() || !has_readable_rows(table)) {
     return Status(ErrorCode::kCorruption, "table definition does not decode");
   }
   return table;
@@ -228,37 +285,11 @@ bool lacks_system_time(const TableDefinition& expected, const TableDefinition& a
                      });
 }
 
-bool alter_in_place(const TableDefinition& table, const RenamedIndexes& renamed,
-                    TableDefinition& altered) {
-  if (!are_alike_but_for_names(table.columns, altered.columns) ||
-      !difference_of(table.indexes.front(), altered.indexes.front()).empty()) {
-    return false;
-  }
-  std::vector<const IndexDefinition*> known = {&table.indexes.front()};
-  for (std::size_t i = 1; i < altered.indexes.size(); ++i) {
-    const IndexDefinition& index = altered.indexes[i];
-    const IndexDefinition* before = find_before(table, renamed, index.name);
-    if (before != nullptr && !has_columns_of(*before, index)) before = nullptr;
-    if (before == nullptr && !is_made_of_rows(index, altered)) return false;
-    known.push_back(before);
-  }
-  altered.id = table.id;
-  altered.schema_version = table.schema_version + 1;
-  for (std::size_t i = 0; i < known.size(); ++i) {
-    altered.indexes[i].id = known[i] == nullptr ? 0 : known[i]->id;
-    if (known[i] != nullptr) altered.indexes[i].family = known[i]->family;
-  }
-  return true;
-}
-
-std::string renamed_column(const TableDefinition& table, const TableDefinition& altered,
-                           const std::string& name) {
-  const auto before = std::ranges::find_if(table.columns, [&](const ColumnDefinition& column) {
+std::size_t find_column(const TableDefinition& table, std::string_view name) {
+  const auto found = std::ranges::find_if(table.columns, [&](const ColumnDefinition& column) {
     return is_same_name(column.name, name);
   });
-  if (before == table.columns.end()) return name;
-  BASALT_DEBUG_ASSERT(table.columns.size() == altered.columns.size());
-  return altered.columns[before - table.columns.begin()].name;
+  return static_cast<std::size_t>(found - table.columns.begin());
 }
 
 }  // namespace basalt::catalog

@@ -7,6 +7,7 @@
 #include "base/key_range.h"
 #include "base/status.h"
 #include "codec/layout.h"
+#include "codec/row_history.h"
 
 // What the dictionary knows of a table. Plain values; the stored form is in
 // docs/formats/catalog.md.
@@ -69,6 +70,8 @@ struct TableDefinition {
   std::vector<ColumnDefinition> columns;
   // The primary key, or a hidden one without parts, is always the first.
   std::vector<IndexDefinition> indexes;
+  // How rows that were written for earlier schema versions differ. Not what the server knows.
+  codec::RowHistory rows;
 
   bool has_hidden_key() const { return indexes.front().parts.empty(); }
   // Null if there is none of that name.
@@ -78,6 +81,9 @@ struct TableDefinition {
 
 // Appends the stored form of `table` to `out`.
 void append_definition(const TableDefinition& table, std::string& out);
+// Whether the history of the rows fits the columns: a stored form that tells another one is
+// damaged.
+bool has_readable_rows(const TableDefinition& table);
 // kCorruption if `bytes` is not exactly one definition; nothing is read out of bounds.
 Result<TableDefinition> parse_definition(std::string_view bytes);
 
@@ -90,25 +96,8 @@ std::string find_difference(const TableDefinition& expected, const TableDefiniti
 // from otherwise, does not.
 bool lacks_system_time(const TableDefinition& expected, const TableDefinition& actual);
 
-// An index of a table that is called otherwise in what the table becomes.
-struct RenamedIndex {
-  std::string from;
-  std::string to;
-};
-using RenamedIndexes = std::vector<RenamedIndex>;
-
-// Whether `table` can become `altered` without its rows being written anew: columns may have other
-// names, indexes other names and another order; indexes may be missing, but for the primary key,
-// and there may be new ones that are made of rows alone: all their columns are stored, and the
-// server checks nothing of its own on them. If so, `altered` has the table's id, those of the
-// indexes that stay, their families too, and the next schema version; new indexes have no id. Else
-// it is as it was.
-bool alter_in_place(const TableDefinition& table, const RenamedIndexes& renamed,
-                    TableDefinition& altered);
-
-// What the column `name` of `table` is called in `altered`, whose columns are the same but for
-// their names; `name` if there is none.
-std::string renamed_column(const TableDefinition& table, const TableDefinition& altered,
-                           const std::string& name);
+// The number of the column called `name`, in any case of its ASCII letters; the number of columns
+// if there is none.
+std::size_t find_column(const TableDefinition& table, std::string_view name);
 
 }  // namespace basalt::catalog

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/test_support.h"
+#include "catalog/test_support.h"
 
 // Goal: a definition comes back from its stored form, the form stays as it is, and damaged forms
 // are told from whole ones. Inputs are in blocks of exactly their size, so that the address
@@ -15,23 +16,7 @@ namespace {
 using namespace std::string_literals;
 using basalt::test::fails_with;
 using basalt::test::succeeds;
-
-TableDefinition orders() {
-  TableDefinition table;
-  table.id = 300;
-  table.name = "shop/orders";
-  table.schema_version = 7;
-  table.columns = {
-      {"id", codec::ColumnKind::kSignedInteger, 8, 0, false, true},
-      {"code", codec::ColumnKind::kVariableString, 402, 45, true, true},
-      {"upper", codec::ColumnKind::kBlob, 10, 63, true, false},
-  };
-  table.indexes = {
-      {"PRIMARY", 301, 0, true, {{0, 0, false, 8}}},
-      {"by_code", 302, 0, false, {{1, 20, true, 80}, {0, 0, false, 8}}},
-  };
-  return table;
-}
+using test::orders;
 
 TableDefinition smallest() {
   TableDefinition table;
@@ -53,6 +38,20 @@ Result<TableDefinition> parse_exactly(std::string_view bytes) {
   return parse_definition({copy.get(), bytes.size()});
 }
 
+TableDefinition with_history() {
+  TableDefinition table = orders();
+  table.columns.push_back({"n", codec::ColumnKind::kSignedInteger, 4, 0, true, true});
+  table.rows.columns = {
+      {.column = 0, .fixed_bytes = 8},
+      {.fixed_bytes = 300, .nullable = true, .until = 6},
+      {.column = 1, .nullable = true},
+      {.column = 3, .fixed_bytes = 2, .nullable = true, .since = 5, .until = 7},
+      {.column = 3, .fixed_bytes = 4, .nullable = true, .since = 7},
+  };
+  table.rows.initial_values = {{1, std::nullopt}, {3, "\x05\0\0\0"s}};
+  return table;
+}
+
 TEST(Definitions, ADefinitionComesBackFromItsStoredForm) {
   TableDefinition huge = orders();
   huge.id = 0xFFFFFFFF;
@@ -63,7 +62,7 @@ TEST(Definitions, ADefinitionComesBackFromItsStoredForm) {
   huge.columns[4000].collation_id = 0xFFFF;
   huge.indexes.resize(128, huge.indexes[1]);
   huge.indexes[127].parts.resize(64, {4095, 0xFFFFFFFF, true, 0xFFFFFFFF});
-  for (const TableDefinition& table : {orders(), smallest(), huge}) {
+  for (const TableDefinition& table : {orders(), smallest(), huge, with_history()}) {
     const auto parsed = parse_exactly(stored_form(table));
     ASSERT_TRUE(succeeds(parsed));
     EXPECT_TRUE(parsed.value() == table) << table.name;
@@ -193,10 +192,10 @@ TEST(Definitions, BytesBehindTheEndAreCorruption) {
 
 TEST(Definitions, AnotherFormatVersionIsNamed) {
   std::string bytes = stored_form(orders());
-  bytes[0] = 2;
+  bytes[0] = 3;
   const auto parsed = parse_exactly(bytes);
   EXPECT_TRUE(fails_with(ErrorCode::kCorruption, parsed));
-  EXPECT_NE(parsed.status().message().find("version 2"), std::string::npos)
+  EXPECT_NE(parsed.status().message().find("version 3"), std::string::npos)
       << parsed.status().message();
 }
 
@@ -318,123 +317,59 @@ TEST(FindDifference, EveryDifferenceIsNamed) {
   EXPECT_EQ(difference([](TableDefinition& t) { t.indexes[1].parts.pop_back(); }), other_parts);
 }
 
-// A table of which `orders()` is a part, with an index more.
-TableDefinition with_new_index() {
-  TableDefinition table = orders();
-  IndexDefinition index = {"by_id", 0, 0, false, {{0, 0, false, 8}}};
-  table.indexes.insert(table.indexes.begin() + 1, std::move(index));
-  return table;
+// Pins the stored form, as above.
+TEST(Definitions, StoredFormatOfTheHistoryOfRowsIsFrozen) {
+  TableDefinition without = with_history();
+  without.rows = {};
+  std::string expected = stored_form(without);
+  expected[0] = '\x02';  // format version
+  expected +=
+      "\x05"                       // columns of rows
+      "\x01\x09\x00\x00\x00"s      // column, fixed bytes, nullable, since, until
+      "\x00\xAD\x02\x01\x00\x07"s  // dropped
+      "\x02\x00\x01\x00\x00"s      // a string
+      "\x04\x03\x01\x05\x08"
+      "\x04\x05\x01\x07\x00"s
+      "\x02"                            // initial values
+      "\x01\x00"                        // column, NULL
+      "\x03\x01\x04\x05\x00\x00\x00"s;  // column, not NULL, its bytes
+  EXPECT_EQ(stored_form(with_history()), expected);
 }
 
-bool becomes(const TableDefinition& table, TableDefinition altered,
-             const RenamedIndexes& renamed = {}) {
-  return alter_in_place(table, renamed, altered);
+// Pins the stored form, as above.
+TEST(Definitions, StoredFormatOfWhatNullStandsForIsFrozen) {
+  TableDefinition table = with_history();
+  table.rows.columns[2].null_value = "abc";
+  const std::string plain = stored_form(with_history());
+  const std::string string_column = "\x02\x00\x01\x00\x00"s;
+  std::string expected = plain;
+  expected.replace(plain.find(string_column), string_column.size(),
+                   "\x02\x00\x02\x03"
+                   "abc\x00\x00"s);
+  EXPECT_EQ(stored_form(table), expected);
+  EXPECT_EQ(basalt::test::must(parse_exactly(expected)), table);
 }
 
-TEST(AlterInPlace, MoreIndexesInAnyOrderAreNoOtherRows) {
-  EXPECT_TRUE(becomes(orders(), with_new_index()));
-  TableDefinition two = with_new_index();
-  two.indexes.push_back({"(hidden)", 0, 0, false, {{1, 3, true, 12}, {0, 0, false, 8}}});
-  EXPECT_TRUE(becomes(orders(), two));
-  EXPECT_TRUE(becomes(with_new_index(), two));
-}
-
-TEST(AlterInPlace, NamesOfColumnsMayChangeAndNothingElseOfThem) {
-  const auto becomes_with = [](auto change) {
-    TableDefinition other = orders();
-    change(other);
-    return becomes(orders(), other);
+TEST(Definitions, AHistoryThatDoesNotFitTheColumnsIsCorrupt) {
+  const auto is_damaged_by = [](auto change) {
+    TableDefinition table = with_history();
+    change(table.rows);
+    return fails_with(ErrorCode::kCorruption, parse_exactly(stored_form(table)));
   };
-  EXPECT_TRUE(becomes_with([](TableDefinition&) {}));
-  EXPECT_TRUE(becomes_with([](TableDefinition& t) { t.columns[2].name = "x"; }));
-  EXPECT_FALSE(becomes_with([](TableDefinition& t) { t.columns[1].nullable = false; }));
-  EXPECT_FALSE(becomes_with([](TableDefinition& t) { t.columns[1].record_length += 1; }));
-  EXPECT_FALSE(becomes_with([](TableDefinition& t) { t.columns.push_back(t.columns[0]); }));
-  EXPECT_FALSE(becomes_with([](TableDefinition& t) { std::swap(t.columns[0], t.columns[1]); }));
-}
-
-TEST(AlterInPlace, ThePrimaryKeyStaysAsItIs) {
-  const auto becomes_with = [](auto change) {
-    TableDefinition other = orders();
-    change(other.indexes.front());
-    return becomes(orders(), other);
-  };
-  EXPECT_FALSE(becomes_with([](IndexDefinition& key) { key.parts[0].descending = true; }));
-  EXPECT_FALSE(becomes_with([](IndexDefinition& key) { key.name = "renamed"; }));
-}
-
-TEST(AlterInPlace, IndexesThatRowsAloneDoNotMakeAreNotNew) {
-  const auto becomes_with = [](auto change) {
-    TableDefinition other = with_new_index();
-    change(other.indexes[1]);
-    return becomes(orders(), other);
-  };
-  EXPECT_TRUE(becomes_with([](IndexDefinition&) {}));
-  EXPECT_TRUE(becomes_with([](IndexDefinition& index) { index.unique = true; }));
-  EXPECT_FALSE(becomes_with([](IndexDefinition& index) { index.value_lock_parts = 1; }));
-  EXPECT_FALSE(becomes_with([](IndexDefinition& index) { index.parts.clear(); }));
-  EXPECT_FALSE(becomes_with([](IndexDefinition& index) { index.parts[0].column = 2; }))
-      << "virtual";
-  EXPECT_FALSE(becomes_with([](IndexDefinition& index) { index.parts[0].column = 3; }))
-      << "not there";
-}
-
-// Of a table with the indexes a and b on one column each; `ids` of the secondary ones afterwards.
-class SecondaryIndexes {
- public:
-  SecondaryIndexes() {
-    table_.id = 7;
-    table_.schema_version = 3;
-    table_.columns = {{"id", codec::ColumnKind::kSignedInteger, 4, 0, false, true},
-                      {"x", codec::ColumnKind::kSignedInteger, 4, 0, false, true}};
-    table_.indexes = {{"PRIMARY", 10, 2, true, {{0, 0, false, 4}}}, on("a", 0), on("b", 1)};
-    table_.indexes[1].id = 11;
-    table_.indexes[2].id = 12;
-    table_.indexes[2].family = 5;
-  }
-  static IndexDefinition on(std::string name, std::uint32_t column) {
-    return {std::move(name), 0, 0, false, {{column, 0, false, 4}}};
-  }
-  std::vector<IndexId> ids_after(std::vector<IndexDefinition> secondary,
-                                 const RenamedIndexes& renamed = {}) {
-    altered_ = table_;
-    altered_.indexes.resize(1);
-    altered_.indexes[0].id = 0;
-    for (IndexDefinition& index : secondary) altered_.indexes.push_back(std::move(index));
-    if (!alter_in_place(table_, renamed, altered_)) return {UINT32_MAX};
-    EXPECT_EQ(altered_.id, table_.id);
-    EXPECT_EQ(altered_.schema_version, 4U);
-    EXPECT_EQ(altered_.indexes[0].id, 10U);
-    std::vector<IndexId> ids;
-    for (std::size_t i = 1; i < altered_.indexes.size(); ++i) ids.push_back(altered_.indexes[i].id);
-    return ids;
-  }
-  const TableDefinition& altered() const { return altered_; }
-
- private:
-  TableDefinition table_;
-  TableDefinition altered_;
-};
-
-using Ids = std::vector<IndexId>;
-
-TEST(AlterInPlace, AnIndexThatStaysKeepsItsIdAndFamilyUnderAnyNameAndInAnyOrder) {
-  SecondaryIndexes table;
-  const auto on = SecondaryIndexes::on;
-  EXPECT_EQ(table.ids_after({on("b", 1), on("a", 0)}), (Ids{12, 11}));
-  EXPECT_EQ(table.altered().indexes[1].family, 5U);
-  EXPECT_EQ(table.ids_after({on("c", 0), on("b", 1)}, {{"a", "c"}}), (Ids{11, 12}));
-  EXPECT_EQ(table.altered().indexes[1].name, "c");
-  EXPECT_EQ(table.ids_after({on("b", 0), on("a", 1)}, {{"a", "b"}, {"b", "a"}}), (Ids{11, 12}));
-}
-
-TEST(AlterInPlace, AnIndexMayGoAndItsNameMayBeAnothersThen) {
-  SecondaryIndexes table;
-  const auto on = SecondaryIndexes::on;
-  EXPECT_EQ(table.ids_after({on("b", 1)}), (Ids{12}));
-  EXPECT_EQ(table.ids_after({}), Ids{});
-  EXPECT_EQ(table.ids_after({on("a", 1), on("b", 1)}), (Ids{0, 12})) << "other columns";
-  EXPECT_EQ(table.ids_after({on("b", 0), on("a", 1)}, {{"a", "b"}}), (Ids{11, 0}));
+  using codec::RowHistory;
+  EXPECT_TRUE(is_damaged_by([](RowHistory& rows) { rows.columns[0].column = 9; }));
+  EXPECT_TRUE(is_damaged_by([](RowHistory& rows) { rows.columns[0].column = 2; })) << "virtual";
+  EXPECT_TRUE(is_damaged_by([](RowHistory& rows) { rows.columns[0].fixed_bytes = 9; }));
+  EXPECT_TRUE(is_damaged_by(
+      [](RowHistory& rows) { rows.columns[0].fixed_bytes = codec::RowColumn::kVariable; }));
+  EXPECT_TRUE(is_damaged_by([](RowHistory& rows) { rows.columns[0].nullable = true; }));
+  EXPECT_TRUE(is_damaged_by([](RowHistory& rows) { rows.columns[2].fixed_bytes = 1; }));
+  EXPECT_TRUE(is_damaged_by([](RowHistory& rows) { rows.columns[3].null_value = "short"; }));
+  EXPECT_TRUE(
+      is_damaged_by([](RowHistory& rows) { rows.columns[1].until = codec::RowColumn::kPresent; }));
+  EXPECT_TRUE(is_damaged_by([](RowHistory& rows) { rows.initial_values[1].value = "short"; }));
+  EXPECT_TRUE(is_damaged_by([](RowHistory& rows) { rows.initial_values[0].column = 0; }))
+      << "NULL in a column that is not nullable";
 }
 
 TEST(Definitions, AHiddenKeyIsAPrimaryIndexWithoutParts) {

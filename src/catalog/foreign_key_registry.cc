@@ -54,4 +54,20 @@ ForeignKeyPointer ForeignKeyRegistry::find_named(std::string_view name,
   return nullptr;
 }
 
+void ForeignKeyRegistry::note_name(std::string_view from, std::string_view to) {
+  BASALT_DEBUG_ASSERT(from != to);
+  forget_set_aside(from);
+  if (is_set_aside(to)) set_aside_.insert_or_assign(std::string(to), std::string(from));
+}
+
+void ForeignKeyRegistry::forget_set_aside(std::string_view table) {
+  const auto found = set_aside_.find(table);
+  if (found != set_aside_.end()) set_aside_.erase(found);
+}
+
+std::string_view ForeignKeyRegistry::name_before(std::string_view set_aside) const {
+  const auto found = set_aside_.find(set_aside);
+  return found == set_aside_.end() ? std::string_view() : std::string_view(found->second);
+}
+
 }  // namespace basalt::catalog

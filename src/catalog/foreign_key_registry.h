@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -25,8 +26,16 @@ class ForeignKeyRegistry {
   // of the table `except`.
   ForeignKeyPointer find_named(std::string_view name, std::string_view except) const;
 
+  // A table gets another name: one that it is set aside under is kept with that before.
+  void note_name(std::string_view from, std::string_view to);
+  void forget_set_aside(std::string_view table);
+  // The name of a table that is set aside, before that; empty for all others.
+  std::string_view name_before(std::string_view set_aside) const;
+
  private:
   std::map<ForeignKeyId, ForeignKeyPointer> keys_;
+  // Not stored: after a crash the server gives tables their names before anybody uses them.
+  std::map<std::string, std::string, std::less<>> set_aside_;
 };
 
 }  // namespace basalt::catalog

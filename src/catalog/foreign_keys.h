@@ -56,7 +56,7 @@ struct ForeignKeyDefinition {
   bool operator==(const ForeignKeyDefinition&) const = default;
 };
 
-// Of the foreign keys of which a table is the child.
+// What becomes of the foreign keys of which a table is the child.
 struct ForeignKeyChanges {
   std::vector<ForeignKeyId> dropped;  // it has them
   std::vector<ForeignKeyDefinition> added;

@@ -9,10 +9,7 @@ Result<TablePointer> Catalog::store_system_time(std::string_view name,
                                                 const std::vector<ColumnDefinition>& columns) {
   const MutexLock guard(mutex_);
   const auto found = tables_.find(name);
-  if (found == tables_.end()) {
-    return Status(ErrorCode::kTableNotFound,
-                  "table '" + std::string(name) + "' does not exist in the engine");
-  }
+  if (found == tables_.end()) return table_not_found(name);
   TableDefinition table = *found->second;
   BASALT_ASSERT(table.columns.size() == columns.size());
   for (std::size_t i = 0; i < columns.size(); ++i) {

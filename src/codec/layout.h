@@ -26,6 +26,16 @@ enum class ColumnKind : std::uint8_t {
   kBlob,            // 1..4 length bytes (little-endian), then an 8-byte pointer to the data
 };
 
+constexpr bool is_integer(ColumnKind kind) {
+  return kind == ColumnKind::kSignedInteger || kind == ColumnKind::kUnsignedInteger;
+}
+
+// Whether the values are strings of any length, which have a collation.
+constexpr bool is_string(ColumnKind kind) {
+  return kind == ColumnKind::kFixedString || kind == ColumnKind::kVariableString ||
+         kind == ColumnKind::kBlob;
+}
+
 struct ColumnLayout {
   ColumnKind kind = ColumnKind::kSignedInteger;
   std::uint32_t record_offset = 0;

@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "codec/internal/key_part.h"
 #include "codec/internal/key_walk.h"
+#include "codec/internal/older_rows.h"
 #include "codec/internal/row_format.h"
 
 namespace basalt::codec {
@@ -44,20 +45,42 @@ bool any_unpack_info(const std::vector<KeyPart>& parts) {
 }  // namespace
 
 struct PrimaryCodec::State {
-  State(const TableLayout& table, const IndexLayout& primary)
+  State(const TableLayout& table, const IndexLayout& primary, const RowHistory& history)
       : index_id(primary.index_id),
         parts(make_primary_parts(table, primary)),
         has_unpack_info(any_unpack_info(parts)),
-        row(table, columns_given_by(parts, table.columns.size()), has_unpack_info) {}
+        row(make_row_format(table, history)) {
+    if (history.is_empty()) return;
+    older_rows = std::make_unique<const OlderRows>(
+        table, history, columns_given_by(parts, table.columns.size()), has_unpack_info);
+  }
+
+  RowFormat make_row_format(const TableLayout& table, const RowHistory& history) const {
+    const ColumnSet left_out = columns_given_by(parts, table.columns.size());
+    if (history.is_empty()) return RowFormat(table, left_out, has_unpack_info);
+    return RowFormat(table, history.columns, left_out, has_unpack_info);
+  }
+
+  Fault read_row(std::string_view bytes, const ReadPlan& plan, std::uint8_t* record,
+                 Cursor& unpack_info) const {
+    if (older_rows != nullptr) {
+      std::uint32_t version = 0;
+      if (const Fault fault = RowFormat::schema_version(bytes, version)) return fault;
+      if (older_rows->are_of(version))
+        return older_rows->read(bytes, version, plan.wanted, record, unpack_info);
+    }
+    return row.read(bytes, plan.row, record, unpack_info);
+  }
 
   std::uint32_t index_id;
   std::vector<KeyPart> parts;  // none: hidden row id
   bool has_unpack_info;        // rows end with a unpack info
   RowFormat row;
+  std::unique_ptr<const OlderRows> older_rows;  // null: all rows hold the same columns
 };
 
-PrimaryCodec::PrimaryCodec(const TableLayout& table, IndexLayout primary)
-    : state_(std::make_unique<const State>(table, primary)) {}
+PrimaryCodec::PrimaryCodec(const TableLayout& table, IndexLayout primary, const RowHistory& history)
+    : state_(std::make_unique<const State>(table, primary, history)) {}
 PrimaryCodec::~PrimaryCodec() = default;
 PrimaryCodec::PrimaryCodec(PrimaryCodec&&) noexcept = default;
 PrimaryCodec& PrimaryCodec::operator=(PrimaryCodec&&) noexcept = default;
@@ -92,6 +115,7 @@ void PrimaryCodec::make_row(const std::uint8_t* record, std::uint32_t schema_ver
 ReadPlan PrimaryCodec::plan(const ColumnSet& wanted) const {
   ReadPlan plan;
   state_->row.plan(wanted, plan.row);
+  if (state_->older_rows != nullptr) plan.wanted = wanted;
   if (!gives_any(state_->parts, wanted)) return plan;
   const std::size_t count = parts_to_walk(state_->parts, wanted);
   plan_parts(state_->parts, count, wanted, plan.own);
@@ -104,7 +128,7 @@ Status PrimaryCodec::read(std::string_view key, std::string_view row, const Read
   const bool needs_unpack_info = state_->has_unpack_info && !plan.own.empty();
   Cursor unpack_info;
   if (needs_unpack_info || !plan.row.empty()) {
-    const Fault fault = state_->row.read(row, plan.row, record, unpack_info);
+    const Fault fault = state_->read_row(row, plan, record, unpack_info);
     if (fault != nullptr) return to_status(fault);
   }
   if (plan.own.empty()) return Status::ok();
@@ -120,20 +144,11 @@ Status PrimaryCodec::read(std::string_view key, std::string_view row, const Read
 
 void PrimaryCodec::make_search_prefix(const std::uint8_t* tuple, std::size_t part_count,
                                       std::string& key) const {
-  BASALT_ASSERT(part_count <= state_->parts.size());
-  key.clear();
-  append_be32(key, state_->index_id);
-  for (std::size_t i = 0; i < part_count; ++i)
-    tuple = append_tuple_part(state_->parts[i], tuple, key);
+  make_prefix_of_tuple(state_->index_id, state_->parts, tuple, part_count, key);
 }
 
 std::size_t PrimaryCodec::common_parts(std::string_view key_a, std::string_view key_b) const {
-  Cursor a;
-  Cursor b;
-  if (open_key(key_a, state_->index_id, a) != nullptr ||
-      open_key(key_b, state_->index_id, b) != nullptr)
-    return 0;
-  return count_common_parts(state_->parts, a, b);
+  return count_common_parts(state_->index_id, state_->parts, key_a, key_b);
 }
 
 std::uint64_t PrimaryCodec::hidden_row_id(std::string_view key) {

@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "codec/layout.h"
 #include "codec/read_plan.h"
+#include "codec/row_history.h"
 
 // Records to primary index entries, and back.
 //
@@ -23,7 +24,8 @@ namespace basalt::codec {
 
 class PrimaryCodec {
  public:
-  PrimaryCodec(const TableLayout& table, IndexLayout primary);
+  // `history` tells of rows that were written when the table had other columns.
+  PrimaryCodec(const TableLayout& table, IndexLayout primary, const RowHistory& history = {});
   ~PrimaryCodec();
   PrimaryCodec(PrimaryCodec&&) noexcept;
   PrimaryCodec& operator=(PrimaryCodec&&) noexcept;
@@ -48,7 +50,8 @@ class PrimaryCodec {
 
   // Unpacks the planned columns into `record` and touches nothing else of it: not the other
   // columns, not their null bits, not the unused tail of a VARCHAR. A NULL column gets its null
-  // bit and a neutral value (zeros, spaces, length 0). Blob pointers point into `row`.
+  // bit and a neutral value (zeros, spaces, length 0). Blob pointers point into `row`, or, of a
+  // column that the row is older than, into this object.
   // Fails with kCorruption if the bytes do not decode; planned columns are then undefined.
   Status read(std::string_view key, std::string_view row, const ReadPlan& plan,
               std::uint8_t* record) const;

@@ -2,6 +2,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "codec/layout.h"
+
 // Which columns to unpack, resolved to positions: made once per statement, followed per row.
 //
 // Made by PrimaryCodec::plan() and SecondaryCodec::plan(), and only good for the codec that made
@@ -34,6 +36,9 @@ struct ReadPlan {
   std::vector<KeyStep> own;     // the index's own parts, up to the last one of interest
   std::vector<KeyStep> suffix;  // a secondary index's suffix, likewise
   std::vector<RowStep> row;     // a primary index's row
+  // The columns for which the plan was made, where a table has rows that hold others than `row`
+  // says; else empty.
+  ColumnSet wanted = ColumnSet(0);
   // Whether the steps go through the whole key, so that bytes left over are corruption.
   bool walks_key = false;
 };

@@ -12,7 +12,7 @@
 namespace basalt::codec {
 namespace {
 
-bool is_string(ColumnKind kind) {
+bool is_char_or_varchar(ColumnKind kind) {
   return kind == ColumnKind::kFixedString || kind == ColumnKind::kVariableString;
 }
 
@@ -73,7 +73,7 @@ bool copy_string(const ColumnLayout& from, const std::uint8_t* from_field, const
 }  // namespace
 
 bool are_equal_in_keys(const ColumnLayout& a, const ColumnLayout& b) {
-  if (is_string(a.kind) && is_string(b.kind)) {
+  if (is_char_or_varchar(a.kind) && is_char_or_varchar(b.kind)) {
     const Collation::Traits& traits = collation_of(a).traits();
     if (traits.id != collation_of(b).traits().id) return false;
     // Where spaces at the end count, a CHAR's key depends on its length.
@@ -135,7 +135,7 @@ bool copy_column(const ColumnLayout& from, const std::uint8_t* from_record, cons
   if (to.nullable) set_null(to_record, to.null_offset, to.null_mask, false);
   const std::uint8_t* const from_field = from_record + from.record_offset;
   std::uint8_t* const to_field = to_record + to.record_offset;
-  if (is_string(from.kind)) return copy_string(from, from_field, to, to_field);
+  if (is_char_or_varchar(from.kind)) return copy_string(from, from_field, to, to_field);
   std::memcpy(to_field, from_field, to.record_length);
   return true;
 }

@@ -277,20 +277,11 @@ Status SecondaryCodec::read(std::string_view key, std::string_view value, const 
 
 void SecondaryCodec::make_search_prefix(const std::uint8_t* tuple, std::size_t part_count,
                                         std::string& key) const {
-  BASALT_ASSERT(part_count <= state_->extended.size());
-  key.clear();
-  append_be32(key, state_->index_id);
-  for (std::size_t i = 0; i < part_count; ++i)
-    tuple = append_tuple_part(state_->extended[i], tuple, key);
+  make_prefix_of_tuple(state_->index_id, state_->extended, tuple, part_count, key);
 }
 
 std::size_t SecondaryCodec::common_parts(std::string_view key_a, std::string_view key_b) const {
-  Cursor a;
-  Cursor b;
-  if (open_key(key_a, state_->index_id, a) != nullptr ||
-      open_key(key_b, state_->index_id, b) != nullptr)
-    return 0;
-  return count_common_parts(state_->extended, a, b);
+  return count_common_parts(state_->index_id, state_->extended, key_a, key_b);
 }
 
 }  // namespace basalt::codec

@@ -12,7 +12,7 @@
 namespace basalt::engine {
 namespace {
 
-// Of a small machine's memory a part that it can spare.
+// The part of a small machine's memory that it can spare: one of so many.
 constexpr std::uint64_t kSortMemoryShare = 16;
 // Building indexes leaves half of the cores to queries, but for the smallest machines.
 constexpr std::size_t kBuildThreadsMin = 2;
@@ -25,24 +25,6 @@ std::size_t sort_bytes(std::uint64_t most) {
 std::size_t build_threads() {
   return std::clamp<std::size_t>(std::thread::hardware_concurrency() / 2, kBuildThreadsMin,
                                  kBuildThreadsMax);
-}
-
-// The positions of the indexes that `altered` has more than `table`.
-Status no_table(std::string_view name) {
-  return Status(ErrorCode::kTableNotFound,
-                "table '" + std::string(name) + "' does not exist in the engine");
-}
-
-// The numbers of those indexes of `altered` that `table` lacks.
-std::vector<std::size_t> new_indexes(const catalog::TableDefinition& table,
-                                     const catalog::TableDefinition& altered) {
-  std::vector<std::size_t> numbers;
-  for (std::size_t i = 1; i < altered.indexes.size(); ++i) {
-    const auto known =
-        std::ranges::find(table.indexes, altered.indexes[i].id, &catalog::IndexDefinition::id);
-    if (known == table.indexes.end()) numbers.push_back(i);
-  }
-  return numbers;
 }
 
 }  // namespace
@@ -130,7 +112,7 @@ Result<std::shared_ptr<table::Table>> Engine::open_table(
     std::string_view name, const catalog::TableDefinition& expected,
     const codec::TableLayout& layout, const table::AutoIncrementSource& auto_increment) {
   catalog::TablePointer definition = catalog_->find(name);
-  if (definition == nullptr) return no_table(name);
+  if (definition == nullptr) return catalog::table_not_found(name);
   const std::string difference = catalog::find_difference(*definition, expected);
   if (!difference.empty()) {
     return Status(
@@ -238,6 +220,11 @@ Result<std::unique_ptr<txn::Transaction>> Engine::exclude_references(std::string
   return holder;
 }
 
+Status Engine::await_references(std::string_view name, const Waiter& waiter) {
+  Result<std::unique_ptr<txn::Transaction>> excluded = exclude_references(name, waiter);
+  return excluded.take_status();
+}
+
 // Snapshots that are open now do not have the table.
 void Engine::note_new_table(const catalog::TablePointer& definition) {
   const MutexLock guard(mutex_);
@@ -328,10 +315,10 @@ Status Engine::truncate_table(std::string_view name, const void* user, Undecided
 
 Result<catalog::TablePointer> Engine::reserve_indexes(catalog::TableDefinition altered,
                                                       const FamilyNames& families,
-                                                      const catalog::RenamedIndexes& renamed) {
+                                                      const catalog::TableChange& change) {
   const MutexLock guard(placement_mutex_);
   BASALT_TRY(place(altered, families));
-  return catalog_->reserve_indexes(std::move(altered), renamed);
+  return catalog_->reserve_indexes(std::move(altered), change);
 }
 
 Result<std::uint64_t> Engine::build_indexes(const catalog::TablePointer& altered,
@@ -340,7 +327,7 @@ Result<std::uint64_t> Engine::build_indexes(const catalog::TablePointer& altered
                                             const void* user, std::uint64_t sort_bytes_max,
                                             table::IndexBuilder::Duplicate* duplicate) {
   const catalog::TablePointer definition = catalog_->find(altered->name);
-  if (definition == nullptr) return no_table(altered->name);
+  if (definition == nullptr) return catalog::table_not_found(altered->name);
   // The ingested files would lack what is committed later.
   BASALT_TRY(check_decided(*definition, user));
   std::shared_ptr<table::TableState> state;
@@ -349,7 +336,7 @@ Result<std::uint64_t> Engine::build_indexes(const catalog::TablePointer& altered
     state = shared_table(definition).state;
   }
   const table::Table target(altered, layout, std::move(state));
-  const std::vector<std::size_t> indexes = new_indexes(*definition, *altered);
+  const std::vector<std::size_t> indexes = catalog::new_indexes(*definition, *altered);
   const table::IndexBuilder::Resources resources = {.memory_bytes = sort_bytes(sort_bytes_max),
                                                     .threads = build_threads()};
   table::IndexBuilder builder(*database_, target, indexes, interruption, resources);
@@ -358,26 +345,48 @@ Result<std::uint64_t> Engine::build_indexes(const catalog::TablePointer& altered
   return rows;
 }
 
-Status Engine::publish_altered(const catalog::TablePointer& altered,
-                               std::optional<std::uint64_t> rows,
-                               catalog::ForeignKeyChanges foreign_keys, const void* user) {
-  const catalog::TablePointer before = catalog_->find(altered->name);
-  if (before == nullptr) return no_table(altered->name);
-  const bool drops_indexes = !new_indexes(*altered, *before).empty();
-  if (drops_indexes) BASALT_TRY(check_decided(*before, user));
-  BASALT_TRY(catalog_->publish_altered(altered, std::move(foreign_keys)));
+Status Engine::publish_altered(BuiltTable table, const void* user) {
+  std::vector<BuiltTable> tables;
+  tables.push_back(std::move(table));
+  return publish_all_altered(std::move(tables), user, std::nullopt);
+}
+
+Status Engine::publish_all_altered(std::vector<BuiltTable> tables, const void* user,
+                                   const std::optional<catalog::AlterationId>& alteration) {
+  std::vector<catalog::TablePointer> before;
+  std::vector<catalog::AlteredTable> altered;
+  bool drops_indexes = false;
+  for (const BuiltTable& built : tables) {
+    const catalog::TableDefinition& definition = *built.table.definition;
+    before.push_back(catalog_->find(definition.name));
+    if (before.back() == nullptr) return catalog::table_not_found(definition.name);
+    altered.push_back(built.table);
+    if (catalog::new_indexes(definition, *before.back()).empty()) continue;
+    drops_indexes = true;
+    BASALT_TRY(check_decided(*before.back(), user));
+  }
+  BASALT_TRY(catalog_->publish_all_altered(std::move(altered), alteration));
+  for (std::size_t i = 0; i < tables.size(); ++i) note_altered(*before[i], tables[i]);
+  if (drops_indexes) worker_->wake();
+  return Status::ok();
+}
+
+void Engine::note_altered(const catalog::TableDefinition& before, const BuiltTable& built) {
+  const catalog::TablePointer& altered = built.table.definition;
   {
     const MutexLock guard(mutex_);
     // Made for the indexes that the table had.
     shared_tables_[altered->id].statistics.reset();
     table::TableState& state = *shared_table(altered).state;
-    for (const std::size_t number : new_indexes(*before, *altered)) {
+    for (const std::size_t number : catalog::new_indexes(before, *altered)) {
       state.indexes_exist_since[altered->indexes[number].id] = database_->newest_sequence();
     }
+    // To older snapshots rows may have NULL, for which there is no value any more.
+    if (!catalog::made_not_null(before, built.table.change, *altered).empty()) {
+      state.exists_since = database_->newest_sequence();
+    }
   }
-  if (rows.has_value()) statistics(altered)->set_exact_rows(*rows);
-  if (drops_indexes) worker_->wake();
-  return Status::ok();
+  if (built.rows.has_value()) statistics(altered)->set_exact_rows(*built.rows);
 }
 
 void Engine::abandon_indexes(const catalog::TablePointer& altered) {

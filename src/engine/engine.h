@@ -113,6 +113,9 @@ class Engine final : public table::TableSource {
       std::string_view from, std::string_view to, Renamed renamed,
       catalog::Catalog::References references = catalog::Catalog::References::kFollow,
       std::string_view known_as = {}, const Waiter& waiter = {});
+  // Waits until no transaction has bound foreign keys to the table, as what replaces it by a copy
+  // will do at its end: better it waits in vain at its beginning. Afterwards others may come.
+  Status await_references(std::string_view name, const Waiter& waiter);
   Status truncate_table(std::string_view name, const void* user = nullptr,
                         Undecided undecided = Undecided::kRefuse, const Waiter& waiter = {});
   // kLockTimeout, with what to do in its message, if a transaction has changed the table that has
@@ -130,22 +133,35 @@ class Engine final : public table::TableSource {
   // As catalog::Catalog::reserve_indexes(); indexes that the table has stay where they are.
   Result<catalog::TablePointer> reserve_indexes(catalog::TableDefinition altered,
                                                 const FamilyNames& families = {},
-                                                const catalog::RenamedIndexes& renamed = {});
-  // Makes the entries of the new indexes; `layout` is the table's. Returns the number of rows.
-  // `sort_bytes_max`: of memory for sorting. Errors as of table::IndexBuilder and check_decided():
-  // the table is as it was. `duplicate`, if not null, tells of a row after kDuplicateKey.
+                                                const catalog::TableChange& change = {});
+  // Makes the entries of the new indexes; `layout` is that of the altered table. Returns the number
+  // of rows. `sort_bytes_max`: of memory for sorting. Errors as of table::IndexBuilder and
+  // check_decided(): the table is as it was. `duplicate`, if not null, tells of a row after
+  // kDuplicateKey.
   Result<std::uint64_t> build_indexes(const catalog::TablePointer& altered,
                                       const codec::TableLayout& layout,
                                       const table::Interruption& interruption,
                                       const void* user = nullptr,
                                       std::uint64_t sort_bytes_max = kSortBytes,
                                       table::IndexBuilder::Duplicate* duplicate = nullptr);
-  // From now on the table is that. Nobody may have it open who goes on with it. Snapshots that are
-  // open now must not read new indexes: Table::index_exists_since(). `rows`: as build_indexes() has
-  // returned it, if it was called. kLockTimeout as check_decided(), if indexes go.
-  Status publish_altered(const catalog::TablePointer& altered,
-                         std::optional<std::uint64_t> rows = std::nullopt,
-                         catalog::ForeignKeyChanges foreign_keys = {}, const void* user = nullptr);
+  // A table that build_indexes() is done with.
+  struct BuiltTable {
+    // A pointer alone is an altered table for which no indexes were built.
+    BuiltTable(catalog::AlteredTable altered, std::optional<std::uint64_t> row_count = std::nullopt)
+        : table(std::move(altered)), rows(row_count) {}
+    BuiltTable(catalog::TablePointer altered, std::optional<std::uint64_t> row_count = std::nullopt)
+        : BuiltTable(catalog::AlteredTable(std::move(altered)), row_count) {}
+
+    catalog::AlteredTable table;
+    std::optional<std::uint64_t> rows;  // as build_indexes() has returned it, if it was called
+  };
+  // From now on the tables are those, or all are as they were if it fails. Nobody may have one open
+  // who goes on with it. Snapshots that are open now must not read new indexes:
+  // Table::index_exists_since(). `alteration` as for catalog::Catalog::publish_all_altered().
+  // kLockTimeout as check_decided(), if indexes go.
+  Status publish_all_altered(std::vector<BuiltTable> tables, const void* user,
+                             const std::optional<catalog::AlterationId>& alteration);
+  Status publish_altered(BuiltTable table, const void* user = nullptr);
   // Has what was built reclaimed, unless it was published.
   void abandon_indexes(const catalog::TablePointer& altered);
 
@@ -193,6 +209,8 @@ class Engine final : public table::TableSource {
  private:
   Engine() = default;
   SharedTable& shared_table(const catalog::TablePointer& definition) BASALT_REQUIRES(mutex_);
+  // After `built` has taken the place of `before` in the dictionary.
+  void note_altered(const catalog::TableDefinition& before, const BuiltTable& built);
   // Waits until no transaction has bound foreign keys to the table, and keeps others from it as
   // long as what is returned lives; null for a table that nothing references. kLockTimeout,
   // kInterrupted, kDeadlock.

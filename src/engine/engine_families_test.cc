@@ -116,7 +116,7 @@ TEST_F(EngineFamiliesTest, AnIndexIsBuiltInTheFamilyThatIsNamedForItAndOthersSta
   EXPECT_TRUE(fails_with(ErrorCode::kInvalidArgument, remove("new"))) << "it is being built";
   const table::test::NeverInterrupted never;
   const std::uint64_t rows = must(engine_->build_indexes(altered, make_layout(), never));
-  must(engine_->publish_altered(altered, rows));
+  must(engine_->publish_altered({altered, rows}));
   EXPECT_EQ(places(), (std::vector<std::string>{"default", "two", "new", "three", "default"}));
   EXPECT_EQ(entries(), std::vector<std::uint64_t>(5, 3));
 }

@@ -43,6 +43,15 @@ class EngineTest : public testing::Test {
     must(writer.insert(*transaction, Record(row).data()));
     must(transaction->commit(kv::Durability::kBuffered));
   }
+  // Leaves a transaction prepared, named "x", that has inserted `row`.
+  static void prepare_insert(Engine& engine, const Row& row) {
+    const auto table = open(engine);
+    auto transaction = engine.transactions().make_transaction(nullptr);
+    table::RowWriter writer(*table);
+    must(writer.insert(*transaction, Record(row).data()));
+    must(transaction->prepare("x", kv::Durability::kSynced));
+    engine.transactions().detach_prepared(std::move(transaction));
+  }
   static std::uint64_t take(const table::Table& table) {
     std::uint64_t value = 0;
     must(table.state().auto_increment.take(table::Series(), 1, value));
@@ -216,14 +225,7 @@ TEST_F(EngineTest, ADroppedTableCanBeCreatedAgainAndIsEmpty) {
 TEST_F(EngineTest, PreparedTransactionsComeBackAfterAStop) {
   auto engine = start();
   must(engine->create_table(make_definition(Keys::kId), 0));
-  {
-    const auto table = open(*engine);
-    auto transaction = engine->transactions().make_transaction(nullptr);
-    table::RowWriter writer(*table);
-    must(writer.insert(*transaction, Record(row_).data()));
-    must(transaction->prepare("x", kv::Durability::kSynced));
-    engine->transactions().detach_prepared(std::move(transaction));
-  }
+  prepare_insert(*engine, row_);
   engine.reset();
   engine = start();
   const auto table = open(*engine);
@@ -287,7 +289,7 @@ TEST_F(EngineTest, AnAddedIndexIsKnownToAllWhoOpenTheTableAndNewToOpenSnapshots)
   EXPECT_TRUE(fails_with(
       ErrorCode::kDefinitionMismatch,
       engine->open_table("test/orders", make_definition(Keys::kId), make_layout(), kCountsIds)));
-  ASSERT_TRUE(succeeds(engine->publish_altered(altered, rows)));
+  ASSERT_TRUE(succeeds(engine->publish_altered({altered, rows})));
   const auto table = open(*engine);
   EXPECT_FALSE(reader->is_snapshot_older_than(table->state().exists_since));
   const auto late = engine->transactions().make_transaction(nullptr);
@@ -391,14 +393,7 @@ TEST_F(EngineTest, ATemporaryTableDroppedAmidATransactionIsReclaimedAfterItsComm
 TEST_F(EngineTest, ADroppedIndexWaitsForARecoveredTransactionToo) {
   auto engine = start();
   must(engine->create_table(make_definition(Keys::kId), 0));
-  {
-    const auto table = open(*engine);
-    auto transaction = engine->transactions().make_transaction(nullptr);
-    table::RowWriter writer(*table);
-    must(writer.insert(*transaction, Record(row_).data()));
-    must(transaction->prepare("x", kv::Durability::kSynced));
-    engine->transactions().detach_prepared(std::move(transaction));
-  }
+  prepare_insert(*engine, row_);
   engine.reset();
   engine = start();
   EXPECT_TRUE(fails_with(ErrorCode::kLockTimeout, engine->drop_table("test/orders")));

@@ -7,7 +7,7 @@
 
 #include "base/assert.h"
 #include "base/key_range.h"
-#include "catalog/record_type.h"
+#include "catalog/records.h"
 #include "kv/database.h"
 #include "rdb/slice.h"
 #include "rdb/status_conversion.h"

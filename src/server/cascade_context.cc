@@ -3,6 +3,8 @@
 #include <cstring>
 
 #include "server/convert/foreign_key_text.h"
+#include "server/convert/table_layout.h"
+#include "server/plugin.h"
 #include "table/record_values.h"
 #include "server/mariadb.h"
 
@@ -53,17 +55,6 @@ bool fits(const catalog::TableDefinition& table, const TABLE& opened) {
   return true;
 }
 
-// The columns that are not stored and in an index.
-codec::ColumnSet computed_columns(const catalog::TableDefinition& table) {
-  codec::ColumnSet columns(table.columns.size());
-  for (const catalog::IndexDefinition& index : table.indexes) {
-    for (const catalog::KeyPartDefinition& part : index.parts) {
-      if (!table.columns[part.column].stored) columns.set(part.column);
-    }
-  }
-  return columns;
-}
-
 }  // namespace
 
 table::SystemTimestamp CascadeContext::time() {
@@ -77,6 +68,33 @@ table::SystemTimestamp CascadeContext::time() {
   return time;
 }
 
+// The server has the metadata locks of most tables to which cascades lead. Of those that change
+// because of ON DELETE SET NULL, and then of ON UPDATE, it has locks of readers alone; and none of
+// a table that was renamed while it opened its tables.
+Status CascadeContext::begin_changes(const table::Table& table) {
+  const catalog::TableDefinition& definition = table.definition();
+  if (is_servers_own_name(definition.name)) return Status::ok();
+  const TableNames names = names_in_sql(definition.name);
+  MDL_context& locks = thd_->mdl_context;
+  if (locks.is_lock_owner(MDL_key::TABLE, names.database.c_str(), names.table.c_str(),
+                          MDL_SHARED_WRITE)) {
+    return Status::ok();
+  }
+  MDL_request request;
+  MDL_REQUEST_INIT(&request, MDL_key::TABLE, names.database.c_str(), names.table.c_str(),
+                   MDL_SHARED_WRITE, MDL_TRANSACTION);
+  if (locks.acquire_lock(&request, static_cast<double>(thd_->variables.lock_wait_timeout))) {
+    const Diagnostics_area& told = *thd_->get_stmt_da();
+    const bool is_deadlock = told.is_error() && told.sql_errno() == ER_LOCK_DEADLOCK;
+    return Status(is_deadlock    ? ErrorCode::kDeadlock
+                  : thd_->killed ? ErrorCode::kInterrupted
+                                 : ErrorCode::kLockTimeout,
+                  "'" + definition.name + "' is locked by others");
+  }
+  if (the_engine().catalog().find(definition.name).get() == &definition) return Status::ok();
+  return Status(ErrorCode::kDefinitionMismatch, "'" + definition.name + "' was replaced meanwhile");
+}
+
 TABLE* CascadeContext::find_opened(const catalog::TableDefinition& table) const {
   const TableNames names = names_in_sql(table.name);
   TABLE* const opened = find_fk_open_table(thd_, names.database.data(), names.database.size(),
@@ -84,8 +102,9 @@ TABLE* CascadeContext::find_opened(const catalog::TableDefinition& table) const 
   return opened != nullptr && fits(table, *opened) ? opened : nullptr;
 }
 
-Status CascadeContext::compute_columns(const table::Table& table, Version version,
-                                       std::uint8_t* record, std::vector<std::string>& blobs) {
+Status CascadeContext::compute_columns(const table::Table& table, const codec::ColumnSet& wanted,
+                                       Version version, std::uint8_t* record,
+                                       std::vector<std::string>& blobs) {
   const catalog::TableDefinition& definition = table.definition();
   const std::vector<ColumnLayout>& columns = table.layout().columns;
   TABLE* const opened = find_opened(definition);
@@ -99,9 +118,8 @@ Status CascadeContext::compute_columns(const table::Table& table, Version versio
     if (columns[i].stored) copy_in(columns[i], record, *opened->field[i]);
   }
   blobs.resize(columns.size());
-  const codec::ColumnSet computed = computed_columns(definition);
   for (std::size_t i = 0; i < columns.size(); ++i) {
-    if (!computed.test(i)) continue;
+    if (!wanted.test(i)) continue;
     Field* const field = opened->field[i];
     const bool is_stored = version == Version::kStored;
     const int errors = opened->update_virtual_field(field, is_stored);

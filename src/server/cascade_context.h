@@ -14,8 +14,9 @@ class CascadeContext final : public table::StatementContext {
   explicit CascadeContext(THD* thd) : thd_(thd) {}
 
   table::SystemTimestamp time() override;
-  Status compute_columns(const table::Table& table, Version version, std::uint8_t* record,
-                         std::vector<std::string>& blobs) override;
+  Status begin_changes(const table::Table& table) override;
+  Status compute_columns(const table::Table& table, const codec::ColumnSet& wanted, Version version,
+                         std::uint8_t* record, std::vector<std::string>& blobs) override;
 
  private:
   TABLE* find_opened(const catalog::TableDefinition& table) const;

@@ -4,6 +4,7 @@
 #include "codec/collation.h"
 #include "engine/engine.h"
 #include "server/convert/collation.h"
+#include "server/foreign_key_failures.h"
 #include "server/row_counts.h"
 #include "server/wait_observer.h"
 #include "server/mariadb.h"
@@ -16,6 +17,7 @@ struct Plugin {
   CollationRegistry collations;
   WaitReporter wait_reporter;
   RowCounters rows;
+  ForeignKeyFailures foreign_key_failures;
   // What the partition engine does by itself; null where there is none.
   int (*drop_partitioned_table)(handlerton*, const char*) = nullptr;
   uint partition_slot = 0;                 // its place among the server's engines

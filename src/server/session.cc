@@ -98,6 +98,7 @@ void Session::register_statement() {
   transaction_->lock_owner().set_deadlock_detect(detects_deadlocks(thd_));
   transaction_->lock_owner().set_reported_timeout_ms(lock_wait_timeout_ms(thd_));
   transaction_->set_memory_max(batch_bytes_max(thd_), opt_bin_log);
+  commits_in_the_middle_ = commits_in_the_middle(thd_);
   trans_register_ha(thd_, false, g_plugin->hton, 0);
   if (thd_test_options(thd_, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN)) {
     trans_register_ha(thd_, true, g_plugin->hton, 0);
@@ -137,7 +138,7 @@ Status Session::commit_copy() {
 }
 
 Status Session::commit_in_the_middle() {
-  if (!server::commits_in_the_middle(thd_)) return Status::ok();
+  if (!commits_in_the_middle_) return Status::ok();
   if (thd_->in_sub_stmt != 0 || thd_->rgi_slave != nullptr ||
       thd_->transaction->xid_state.is_explicit_XA()) {
     return Status::ok();

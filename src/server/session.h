@@ -93,6 +93,7 @@ class Session final : public table::Interruption {
   std::vector<std::shared_ptr<txn::Transaction>> left_;
   std::unique_ptr<txn::Transaction> copy_;
   bool owes_sync_ = false;
+  bool commits_in_the_middle_ = false;  // as the statement began
   std::uint64_t rows_since_commit_ = 0;
   std::uint64_t rows_that_stay_ = 0;
   // When to look for the client next, in steady_clock's ticks.

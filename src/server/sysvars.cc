@@ -22,7 +22,7 @@ struct Change {
   mysql_var_update_func update = nullptr;
 };
 
-// Of a command, for which its check function has done everything: the variable keeps its value.
+// For a command, whose check function has done everything: the variable keeps its value.
 void keep_value(THD*, st_mysql_sys_var*, void*, const void*) {}
 
 constexpr Change kAtStart{PLUGIN_VAR_READONLY, nullptr, nullptr};
@@ -65,7 +65,7 @@ static_assert(static_cast<int>(kv::DirectIo::kChosen) == 0 &&
               static_cast<int>(kv::DirectIo::kOn) == 2);
 constexpr const char* kLogLevels[] = {"debug_level", "info_level",  "warn_level",
                                       "error_level", "fatal_level", nullptr};
-// Of settings without effect: MyRocks' words.
+// MyRocks' words for settings without effect.
 constexpr const char* kIndexTypes[] = {"kBinarySearch", "kHashSearch", nullptr};
 constexpr const char* kWritePolicies[] = {"write_committed", "write_prepared", "write_unprepared",
                                           nullptr};
@@ -245,7 +245,7 @@ st_mysql_sys_var* g_system_variables[] = {
 namespace {
 
 constexpr unsigned long kFlushAtCommit = 1;
-// Of rocksdb_max_open_files.
+// The value of rocksdb_max_open_files that stands for half of what the process may open.
 constexpr int kHalfOfOpenFiles = -2;
 
 // Whether the configuration or the command line has set the variable, to whatever value.

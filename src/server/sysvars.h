@@ -43,7 +43,7 @@ std::uint64_t rows_of_commit(THD* thd);
 bool rollback_on_timeout();
 // Whether a commit must be on disk when it returns.
 bool commits_are_synced();
-// Of a commit of this connection.
+// How durable a commit of this connection is when it returns.
 kv::Durability commit_durability(THD* thd);
 // How many rows the optimizer is to be told that any range of keys has; 0: an estimate.
 // `is_forced`: the statement forces the index.

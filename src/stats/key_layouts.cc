@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "catalog/layouts.h"
 #include "codec/key_splitter.h"
 
 namespace basalt::stats {
@@ -22,35 +23,6 @@ class SplitterParts final : public index_stats::KeyStructure {
   const codec::KeySplitter splitter_;
   const bool is_primary_;
 };
-
-bool is_string(codec::ColumnKind kind) {
-  return kind == codec::ColumnKind::kFixedString || kind == codec::ColumnKind::kVariableString ||
-         kind == codec::ColumnKind::kBlob;
-}
-
-// Where a record holds a column is not known, and does not matter.
-codec::ColumnLayout column_layout(const catalog::ColumnDefinition& definition,
-                                  const codec::Collation* collation) {
-  codec::ColumnLayout column;
-  column.kind = definition.kind;
-  column.record_length = definition.record_length;
-  column.nullable = definition.nullable;
-  column.stored = definition.stored;
-  column.collation = collation;
-  if (column.kind == codec::ColumnKind::kVariableString) column.length_bytes = 2;
-  if (column.kind == codec::ColumnKind::kBlob) column.length_bytes = 4;
-  return column;
-}
-
-codec::IndexLayout index_layout(const catalog::IndexDefinition& definition) {
-  codec::IndexLayout index;
-  index.index_id = definition.id;
-  index.unique = definition.unique;
-  for (const catalog::KeyPartDefinition& part : definition.parts) {
-    index.parts.push_back({part.column, part.prefix_length, part.descending, part.tuple_length});
-  }
-  return index;
-}
 
 // The position of the index in its table; the number of indexes if it is not there.
 std::size_t position_of(std::uint32_t index_id, const catalog::TableDefinition& table) {
@@ -79,21 +51,21 @@ std::shared_ptr<const index_stats::KeyStructure> KeyLayouts::find(std::uint32_t 
   codec::TableLayout layout;
   for (std::size_t i = 0; i < table->columns.size(); ++i) {
     const catalog::ColumnDefinition& column = table->columns[i];
-    const codec::Collation* collation = nullptr;
-    if (is_string(column.kind) && (uses_column(primary, i) || uses_column(index, i))) {
-      const bool is_char = column.kind == codec::ColumnKind::kFixedString;
-      if (collations_ != nullptr) {
-        collation = collations_->find_by_id(column.collation_id, is_char);
-      }
-      if (collation == nullptr) return nullptr;
+    codec::ColumnLayout column_layout = catalog::column_layout(column);
+    if (codec::is_string(column.kind) && (uses_column(primary, i) || uses_column(index, i))) {
+      if (collations_ == nullptr) return nullptr;
+      column_layout.collation = catalog::find_collation(column, *collations_);
+      if (column_layout.collation == nullptr) return nullptr;
     }
-    layout.columns.push_back(column_layout(column, collation));
+    layout.columns.push_back(column_layout);
   }
   if (position == 0) {
-    return std::make_shared<SplitterParts>(codec::KeySplitter(layout, index_layout(primary)), true);
+    return std::make_shared<SplitterParts>(
+        codec::KeySplitter(layout, catalog::index_layout(primary)), true);
   }
   return std::make_shared<SplitterParts>(
-      codec::KeySplitter(layout, index_layout(index), index_layout(primary)), false);
+      codec::KeySplitter(layout, catalog::index_layout(index), catalog::index_layout(primary)),
+      false);
 }
 
 }  // namespace basalt::stats

@@ -12,6 +12,7 @@
 #include "kv/database.h"
 #include "stats/index_file_statistics.h"
 #include "stats/key_sampler.h"
+#include "stats/live_shares.h"
 
 // What the optimizer is told of a table.
 namespace basalt::stats {
@@ -84,6 +85,10 @@ class TableStatistics {
   Result<std::uint64_t> entries_in_range(std::size_t index_number, const KeyRange& range);
 
  private:
+  // Removed entries that a count passes between two others before it becomes an estimate.
+  static constexpr std::uint64_t kSkippedMax = 1000;
+  // 0 if it is negative.
+  static std::uint64_t rounded(double number);
   static std::int64_t steady_us();
   static std::int64_t thread_us();
 
@@ -91,6 +96,7 @@ class TableStatistics {
     catalog::IndexStatistics analyzed;  // empty where never analyzed
     std::shared_ptr<const IndexFileStatistics> figures;
     std::vector<double> entries_per_value;  // for each number of parts
+    LiveShares live_shares;
   };
 
   // What was seen of a range from its beginning on.
@@ -109,7 +115,8 @@ class TableStatistics {
   std::uint64_t changes() const;
   void refresh_if_due();
   void refresh() BASALT_REQUIRES(refresh_mutex_);
-  // Of the families of all indexes: each one's number only grows, and so the sum changes with each.
+  // The sum for the families of all indexes: each one's number only grows, and so the sum changes
+  // with each.
   std::uint64_t structure_version() const {
     std::uint64_t sum = 0;
     for (const auto& index : table_->indexes) sum += database_.structure_version(index.family);
@@ -136,6 +143,10 @@ class TableStatistics {
   // Entries in a range, removed and older ones included.
   double estimate_versions(std::size_t index_number, const IndexFileStatistics& figures,
                            const KeyRange& range) const;
+  // The share of `all` versions in the range that are entries, by a sample: of the range as it is,
+  // or as it was when it had about as many versions.
+  double live_share(std::size_t index_number, const KeyRange& range, double all,
+                    const KeySampler::Estimate& versions);
   double memtable_weight(std::size_t index_number, const IndexFileStatistics& figures) const;
 
   kv::Database& database_;
@@ -160,7 +171,7 @@ class TableStatistics {
   std::atomic<std::uint64_t> refreshed_updates_{0};
   std::atomic<std::uint64_t> generation_{1};
   Mutex refresh_mutex_{MutexRank::kRefresh};
-  // Of the files that were read; 0: none.
+  // That of the files that were read; 0: none.
   std::uint64_t structure_version_ BASALT_GUARDED_BY(refresh_mutex_) = 0;
   // The number of rows when values were last refreshed, and of updates.
   std::uint64_t values_rows_ BASALT_GUARDED_BY(refresh_mutex_) = 0;

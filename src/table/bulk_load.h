@@ -42,7 +42,7 @@ class BulkLoad {
   // Writes the files. kDuplicateKey: duplicate_index() and duplicate_key() tell whose.
   Status finish(const Interruption& interruption, txn::LoadedFiles& loaded);
 
-  // Of kDuplicateKey.
+  // The index and the entries of the last kDuplicateKey.
   std::size_t duplicate_index() const { return duplicate_index_; }
   const EntryFiles& duplicate() const { return files_; }
 

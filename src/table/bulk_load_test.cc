@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "table/test_database.h"
 #include "table/test_support.h"
 
 // Goal: rows that are loaded have the entries that rows have which are written one by one, in every
@@ -19,11 +20,6 @@ using basalt::test::succeeds;
 using test::Keys;
 using test::Row;
 
-class Raised final : public Interruption {
- public:
-  bool is_raised() const override { return true; }
-};
-
 Row row_of(int i) {
   const std::string number = std::to_string(i);
   return {i,
@@ -34,11 +30,9 @@ Row row_of(int i) {
           std::string(100, 'n')};
 }
 
-class BulkLoadTest : public testing::TestWithParam<Keys> {
+class BulkLoadTest : public testing::TestWithParam<Keys>, protected test::NewDatabase {
  protected:
   BulkLoadTest() {
-    must(catalog_.load());
-    must(transactions_.recover());
     const catalog::TablePointer definition =
         must(catalog_.create(test::make_definition(GetParam())));
     table_ = std::make_unique<Table>(definition, test::make_layout(),
@@ -59,22 +53,14 @@ class BulkLoadTest : public testing::TestWithParam<Keys> {
     return transaction_->commit(kv::Durability::kBuffered);
   }
   bool is_sound() {
-    const test::NeverInterrupted never;
-    test::Record record;
-    Checker checker(*database_, *table_, never);
-    return must(checker.run(
-        record.data(), [](std::uint8_t*) { return Status::ok(); },
-        [](const std::string& problem) { ADD_FAILURE() << problem; }));
+    const std::vector<std::string> problems = test::check(*database_, *table_);
+    for (const std::string& problem : problems) ADD_FAILURE() << problem;
+    return problems.empty();
   }
   std::uint64_t entries(std::size_t index) {
     return kv::test::count_entries(*database_, table_->family(index), table_->whole_range(index));
   }
 
-  kv::test::TestDirectory directory_;
-  std::unique_ptr<kv::Database> database_ = kv::test::open_database(directory_ / "db");
-  catalog::Catalog catalog_{*database_};
-  lock::LockManager locks_{lock::LockManager::Options{}};
-  txn::TransactionManager transactions_{*database_, locks_};
   std::unique_ptr<Table> table_;
   std::unique_ptr<RowWriter> writer_;
   std::unique_ptr<txn::Transaction> transaction_;
@@ -163,7 +149,8 @@ TEST_P(BulkLoadTest, NullsAreNoDuplicates) {
 TEST_P(BulkLoadTest, ItEndsWhenItIsInterrupted) {
   for (int i = 0; i < 5000; ++i) must(insert(row_of(i)));
   txn::LoadedFiles loaded;
-  EXPECT_TRUE(fails_with(ErrorCode::kInterrupted, load_->finish(Raised(), loaded)));
+  EXPECT_TRUE(
+      fails_with(ErrorCode::kInterrupted, load_->finish(test::AlwaysInterrupted(), loaded)));
   load_.reset();
   EXPECT_TRUE(std::filesystem::is_empty(directory_ / "db/loads"));
 }

@@ -134,13 +134,9 @@ TEST_P(CheckerTest, ARowThatIsGoneIsFoundInEveryIndex) {
 }
 
 TEST_P(CheckerTest, AnInterruptedCheckIsAnErrorAndNotAVerdict) {
-  class AlwaysInterrupted final : public Interruption {
-   public:
-    bool is_raised() const override { return true; }
-  };
   for (int i = 21; i <= 1100; ++i) must(insert(i));
   session_.commit();
-  const AlwaysInterrupted always;
+  const test::AlwaysInterrupted always;
   test::Record record;
   Checker checker(store_.database(), store_.table(), always);
   EXPECT_TRUE(fails_with(

@@ -113,7 +113,7 @@ void Cursor::start(KeyRange range, Direction direction) {
 // confined.
 bool Cursor::widen(Direction direction) {
   // Whatever way the scan goes on, it has come to the far end.
-  const std::string end = iterator_.far_end();
+  const std::string& end = iterator_.far_end();
   const KeyRange& confines = iterator_.confines();
   if (direction == Direction::kForward) {
     if (end >= confines.upper) return false;
@@ -181,7 +181,7 @@ Status Cursor::seek(SeekMode mode, std::string_view prefix, std::uint8_t* record
   std::string successor(prefix);
   const bool has_successor = codec::make_successor(successor);
   BASALT_ASSERT(has_successor);  // index ids never reach 0xFFFFFFFF
-  const KeyRange whole = table_.whole_range(iterator_.index_number());
+  const KeyRange& whole = table_.whole_range(iterator_.index_number());
   Direction direction = Direction::kForward;
   KeyRange range;
   switch (mode) {
@@ -207,13 +207,13 @@ Status Cursor::seek(SeekMode mode, std::string_view prefix, std::uint8_t* record
 
 Status Cursor::seek_first(std::uint8_t* record, bool& found) {
   prefix_.clear();
-  start(table_.whole_range(iterator_.index_number()), Direction::kForward);
+  start(iterator_.confines(), Direction::kForward);
   return qualify(Direction::kForward, Beyond::kStay, Peeking::kAllowed, record, found);
 }
 
 Status Cursor::seek_last(std::uint8_t* record, bool& found) {
   prefix_.clear();
-  start(table_.whole_range(iterator_.index_number()), Direction::kBackward);
+  start(iterator_.confines(), Direction::kBackward);
   return qualify(Direction::kBackward, Beyond::kStay, Peeking::kAllowed, record, found);
 }
 

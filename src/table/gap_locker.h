@@ -32,7 +32,7 @@ class GapLocker {
   struct Gap {
     std::string_view lower;
     std::string_view upper;
-    // Of it, where inserts by others are waited for.
+    // The part of it in which inserts by others are waited for.
     std::string_view awaited_lower;
     std::string_view awaited_upper;
   };

@@ -50,7 +50,7 @@ class IndexBuilder {
     std::size_t index_number = 0;
     std::string primary_key;
   };
-  // Of the last kDuplicateKey.
+  // The entries of the last kDuplicateKey.
   const Duplicate& duplicate() const { return duplicate_; }
 
  private:

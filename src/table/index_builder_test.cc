@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "table/test_database.h"
 #include "table/test_support.h"
 
 // Goal: an index that is built has exactly the entries that rows give it when they are written, in
@@ -29,11 +30,6 @@ constexpr std::size_t kThreads = 3;
 // Enough for several threads to read them, too few for their entries to be shared as well.
 constexpr int kSharedRows = 20'000;
 
-class Raised final : public Interruption {
- public:
-  bool is_raised() const override { return true; }
-};
-
 // Notes which threads ask.
 class CountsThreads final : public Interruption {
  public:
@@ -49,13 +45,9 @@ class CountsThreads final : public Interruption {
   mutable std::set<std::thread::id> threads_;
 };
 
-class IndexBuilderTest : public testing::TestWithParam<Keys> {
+class IndexBuilderTest : public testing::TestWithParam<Keys>, protected test::NewDatabase {
  protected:
-  IndexBuilderTest() {
-    must(catalog_.load());
-    must(transactions_.recover());
-    create();
-  }
+  IndexBuilderTest() { create(); }
 
   void create() {
     catalog::TableDefinition definition = test::make_definition(GetParam());
@@ -106,19 +98,11 @@ class IndexBuilderTest : public testing::TestWithParam<Keys> {
     return IndexBuilder(*database_, altered, kNew, interruption, {kMemory, kThreads}).run();
   }
   bool is_sound(const Table& table) {
-    const test::NeverInterrupted never;
-    test::Record record;
-    Checker checker(*database_, table, never);
-    return must(checker.run(
-        record.data(), [](std::uint8_t*) { return Status::ok(); },
-        [](const std::string& problem) { ADD_FAILURE() << problem; }));
+    const std::vector<std::string> problems = test::check(*database_, table);
+    for (const std::string& problem : problems) ADD_FAILURE() << problem;
+    return problems.empty();
   }
 
-  kv::test::TestDirectory directory_;
-  std::unique_ptr<kv::Database> database_ = kv::test::open_database(directory_ / "db");
-  catalog::Catalog catalog_{*database_};
-  lock::LockManager locks_{lock::LockManager::Options{}};
-  txn::TransactionManager transactions_{*database_, locks_};
   std::unique_ptr<Table> table_;
   const test::NeverInterrupted never_;
 };
@@ -257,7 +241,7 @@ TEST_P(IndexBuilderTest, AnInterruptedBuildLeavesNoFiles) {
     insert(*table_, count);
     must(database_->flush());
     const std::unique_ptr<Table> altered = reserve();
-    EXPECT_TRUE(fails_with(ErrorCode::kInterrupted, build(*altered, Raised())));
+    EXPECT_TRUE(fails_with(ErrorCode::kInterrupted, build(*altered, test::AlwaysInterrupted())));
     EXPECT_TRUE(entries(*altered, test::kByCity).empty());
     EXPECT_TRUE(std::filesystem::is_empty(directory_ / "db/build"));
   }

@@ -54,10 +54,12 @@ kv::ReadView IndexIterator::view() const {
 
 void IndexIterator::confine(std::string_view lower, std::string_view upper,
                             std::uint64_t expected_bytes) {
-  confines_ = table_.whole_range(index_number_);
   expected_bytes_ = expected_bytes;
-  if (!lower.empty()) confines_.lower = lower;
-  if (!upper.empty()) confines_.upper = upper;
+  is_confined_ = !lower.empty() || !upper.empty();
+  if (!is_confined_) return;
+  const KeyRange& whole = table_.whole_range(index_number_);
+  confines_.lower = lower.empty() ? std::string_view(whole.lower) : lower;
+  confines_.upper = upper.empty() ? std::string_view(whole.upper) : upper;
 }
 
 // A read of what is newest has no place in its statement's order: it sees whatever there is.
@@ -74,8 +76,10 @@ void IndexIterator::leave_own_changes() {
 }
 
 void IndexIterator::start(KeyRange range, Direction direction) {
-  if (range.lower < confines_.lower) range.lower = confines_.lower;
-  if (range.upper > confines_.upper) range.upper = confines_.upper;
+  if (is_confined_) {
+    if (range.lower < confines_.lower) range.lower = confines_.lower;
+    if (range.upper > confines_.upper) range.upper = confines_.upper;
+  }
   // RocksDB leaves iterators with crossed bounds undefined.
   if (range.upper < range.lower) range.upper = range.lower;
   range_ = std::move(range);

@@ -67,11 +67,13 @@ class IndexIterator final : private txn::OpenScan {
   // `expected_bytes`: about how many stored bytes are in there, as in kv::ReadView; 0: unknown.
   void confine(std::string_view lower, std::string_view upper, std::uint64_t expected_bytes);
   // What moves are confined to.
-  const KeyRange& confines() const { return confines_; }
+  const KeyRange& confines() const {
+    return is_confined_ ? confines_ : table_.whole_range(index_number_);
+  }
 
   // ---- moves
 
-  // Goes to the near end of `range`, cut to the confines.
+  // Goes to the near end of `range`, which is of the index, cut to the confines.
   void start(KeyRange range, Direction direction);
   // Makes the iterator anew, which then includes all that is committed by now, and goes on with
   // what lies beyond `edge` in the range and direction that there are.
@@ -157,8 +159,9 @@ class IndexIterator final : private txn::OpenScan {
   bool locks_ = false;
   bool needs_snapshot_ = true;  // only a consistent read does
 
+  bool is_confined_ = false;  // or else confines_ is of an earlier read
   KeyRange confines_;
-  std::uint64_t expected_bytes_ = 0;  // in confines_
+  std::uint64_t expected_bytes_ = 0;  // in confines()
   KeyRange range_;
   Direction direction_ = Direction::kForward;
   mutable kv::ReadCounts read_counts_;  // iterators end before it

@@ -635,13 +635,9 @@ TEST_F(LockingReaderTest, AFilterThatFailsOrIsInterruptedEndsTheScanWithAnError)
 }
 
 TEST_F(LockingReaderTest, ALongScanIsInterruptedAtTheLatestAfter128Rows) {
-  class Always final : public Interruption {
-   public:
-    bool is_raised() const override { return true; }
-  };
   for (int id = 10; id <= 300; ++id) must(a_.insert(row_of(id)));
   a_.commit();
-  const Always always;
+  const test::AlwaysInterrupted always;
   Cursor cursor(store_.table());
   open(cursor, a_, test::kPrimary, {});
   cursor.set_interruption(&always);

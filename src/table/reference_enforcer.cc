@@ -22,21 +22,25 @@ LockingRead locking_read(lock::LockMode mode, const lock::WaitPolicy& policy) {
 
 std::size_t column_count(const Table& table) { return table.layout().columns.size(); }
 
-// What is read of rows only to know that there are some.
-codec::ColumnSet columns_of_versions(const Table& table, const SystemVersions& versions) {
+// What is read of rows only to know that there are some, which have `values`, if there are any.
+codec::ColumnSet columns_to_look_at(const Table& table, const SystemVersions& versions,
+                                    const ReferencedValues* values) {
   codec::ColumnSet columns(column_count(table));
   if (versions.exist()) columns.set(*versions.row_end());
+  if (values == nullptr) return columns;
+  for (const std::uint32_t column : values->found_columns) columns.set(column);
   return columns;
 }
 
-// Whether the keys of rows are made of columns that rows do not hold.
-bool has_computed_keys(const catalog::TableDefinition& table) {
+// The columns of which keys are made and which rows do not hold.
+codec::ColumnSet computed_key_columns(const catalog::TableDefinition& table) {
+  codec::ColumnSet columns(table.columns.size());
   for (const catalog::IndexDefinition& index : table.indexes) {
     for (const catalog::KeyPartDefinition& part : index.parts) {
-      if (!table.columns[part.column].stored) return true;
+      if (!table.columns[part.column].stored) columns.set(part.column);
     }
   }
-  return false;
+  return columns;
 }
 
 bool change_columns(const ChildReference& reference, const codec::TableLayout& layout,
@@ -67,7 +71,7 @@ struct ReferenceEnforcer::ChildAccess {
         cursor(child),
         enforcer(child, std::move(references), tables),
         writer(child),
-        has_computed_keys(table::has_computed_keys(child.definition())),
+        computed(computed_key_columns(child.definition())),
         record(child.layout().record_length),
         new_record(child.layout().record_length) {
     writer.set_references(&enforcer);
@@ -80,11 +84,11 @@ struct ReferenceEnforcer::ChildAccess {
     return Status(ErrorCode::kUnsupported, "no statement tells the time and computes columns");
   }
   Status compute(StatementContext::Version version) {
-    if (!has_computed_keys) return Status::ok();
+    if (computed.count() == 0) return Status::ok();
     StatementContext* context = nullptr;
     BASALT_TRY(find_context(context));
     const bool is_new = version == StatementContext::Version::kNew;
-    return context->compute_columns(table, version, (is_new ? new_record : record).data(),
+    return context->compute_columns(table, computed, version, (is_new ? new_record : record).data(),
                                     is_new ? new_blobs : blobs);
   }
 
@@ -92,7 +96,7 @@ struct ReferenceEnforcer::ChildAccess {
   Cursor cursor;
   ReferenceEnforcer enforcer;
   RowWriter writer;
-  const bool has_computed_keys;
+  const codec::ColumnSet computed;
   std::vector<std::uint8_t> record;
   std::vector<std::uint8_t> new_record;
   std::vector<std::string> blobs;  // of either
@@ -110,8 +114,13 @@ ReferenceEnforcer::ReferenceEnforcer(const Table& table,
       children_(references_->children.size()) {}
 ReferenceEnforcer::~ReferenceEnforcer() = default;
 
-Status ReferenceEnforcer::fail(ErrorCode code, const catalog::ForeignKeyPointer& key) {
-  failed_key_ = key;
+Status ReferenceEnforcer::fail(ErrorCode code, const catalog::ForeignKeyPointer& key,
+                               Refusal::Change change, std::string_view prefix) {
+  refusal_ = {.key = key,
+              .table = table_.definition().name,
+              .change = change,
+              .is_child = code == ErrorCode::kNoReferencedRow,
+              .prefix = std::string(prefix)};
   return Status(code, key->name);
 }
 
@@ -122,12 +131,17 @@ Status ReferenceEnforcer::check_parents(txn::Transaction& transaction,
                                         const lock::WaitPolicy& policy) {
   if (versions_.is_history(record)) return Status::ok();
   if (old_record != nullptr && versions_.is_history(old_record)) old_record = nullptr;
+  const auto change = old_record == nullptr ? Refusal::Change::kInsert : Refusal::Change::kUpdate;
   for (std::size_t i = 0; i < references_->parents.size(); ++i) {
     const ParentReference& reference = references_->parents[i];
     // The row at the other end has just been given the values.
     if (cause_ != nullptr && cause_->key == reference.key->id) continue;
     if (old_record != nullptr && keeps_parent(reference, old_record, record)) continue;
-    BASALT_TRY(check_parent(transaction, i, record, policy));
+    if (old_record != nullptr && references_its_old_key(reference, old_record, record)) {
+      reference.codec->make_prefix(record, prefix_);
+      return fail(ErrorCode::kNoReferencedRow, reference.key, change, prefix_ + reference.current);
+    }
+    BASALT_TRY(check_parent(transaction, i, record, change, policy));
   }
   return Status::ok();
 }
@@ -136,32 +150,58 @@ Status ReferenceEnforcer::check_parents(txn::Transaction& transaction,
 bool ReferenceEnforcer::keeps_parent(const ParentReference& reference,
                                      const std::uint8_t* old_record, const std::uint8_t* record) {
   if (reference.codec != nullptr) {
-    return reference.codec->make_prefix(record, prefix_) &&
-           reference.codec->make_prefix(old_record, other_prefix_) && prefix_ == other_prefix_;
+    const codec::ReferenceCodec& compared = reference.compared();
+    return compared.make_prefix(record, prefix_) &&
+           compared.make_prefix(old_record, other_prefix_) && prefix_ == other_prefix_;
   }
   return std::ranges::none_of(reference.columns, [&](std::uint32_t column) {
     return values_differ(table_.layout().columns[column], old_record, record);
   });
 }
 
+// Whether the row would reference values that it alone has, and gives up.
+bool ReferenceEnforcer::references_its_old_key(const ParentReference& reference,
+                                               const std::uint8_t* old_record,
+                                               const std::uint8_t* record) {
+  if (reference.own_key == nullptr || !reference.tells_one_row) return false;
+  const codec::ReferenceCodec& own_key = *reference.own_key;
+  return reference.compared().make_prefix(record, prefix_) &&
+         own_key.make_prefix(old_record, other_prefix_) && prefix_ == other_prefix_ &&
+         !(own_key.make_prefix(record, other_prefix_) && prefix_ == other_prefix_);
+}
+
 Status ReferenceEnforcer::check_parent(txn::Transaction& transaction, std::size_t number,
-                                       const std::uint8_t* record, const lock::WaitPolicy& policy) {
+                                       const std::uint8_t* record, Refusal::Change change,
+                                       const lock::WaitPolicy& policy) {
   const ParentReference& reference = references_->parents[number];
   if (reference.codec == nullptr) {
     for (const std::uint32_t column : reference.columns) {
       if (is_null_in(table_.layout().columns[column], record)) return Status::ok();
     }
-    return fail(ErrorCode::kNoReferencedRow, reference.key);
+    return fail(ErrorCode::kNoReferencedRow, reference.key, change, "");
   }
-  if (!reference.codec->make_prefix(record, prefix_)) return Status::ok();
+  if (!reference.compared().make_prefix(record, prefix_)) return Status::ok();
   if (reference.own_key != nullptr && reference.own_key->make_prefix(record, other_prefix_) &&
       prefix_ == other_prefix_) {
     return Status::ok();  // the row references itself
   }
+  if (reference.values != nullptr) {
+    values_ = prefix_;
+    reference.codec->make_prefix(record, prefix_);
+  }
   prefix_ += reference.current;
   bool found = false;
   BASALT_TRY(find_parent(transaction, number, policy, found));
-  return found ? Status::ok() : fail(ErrorCode::kNoReferencedRow, reference.key);
+  if (found) return Status::ok();
+  return fail(ErrorCode::kNoReferencedRow, reference.key, change, prefix_);
+}
+
+// Whether the row, which was found by its key, is current and has values_, if there are any.
+bool ReferenceEnforcer::counts(const SystemVersions& versions, const ReferencedValues* values,
+                               const std::uint8_t* record) {
+  if (versions.is_history(record)) return false;
+  return values == nullptr ||
+         (values->found.make_prefix(record, other_prefix_) && other_prefix_ == values_);
 }
 
 // The row whose key, or the key of whose entry, begins with prefix_.
@@ -180,9 +220,10 @@ Status ReferenceEnforcer::find_parent(txn::Transaction& transaction, std::size_t
   cursor.set_interruption(interruption_);
   cursor.open(transaction, reference.index_number,
               LockingRead{.mode = lock::LockMode::kShared, .wait = policy},
-              columns_of_versions(parent, access->versions), false);
+              columns_to_look_at(parent, access->versions, reference.values.get()), false);
   Status status = cursor.seek(SeekMode::kFirstWithPrefix, prefix_, record, found);
-  while (status.is_ok() && found && access->versions.is_history(record)) {
+  while (status.is_ok() && found && !counts(access->versions, reference.values.get(), record)) {
+    if (reference.values != nullptr) cursor.release_row_lock();
     status = cursor.next_with_prefix(record, found);
   }
   cursor.close();
@@ -235,15 +276,18 @@ Status ReferenceEnforcer::follow_key(const Change& change, std::size_t number,
       const codec::ColumnLayout& referenced = table_.layout().columns[column.parent];
       if (is_null_in(referenced, change.old_record)) return Status::ok();
     }
-    return fail(ErrorCode::kRowIsReferenced, reference.key);
+    return fail(ErrorCode::kRowIsReferenced, reference.key, change.kind(), "");
   }
-  // As in InnoDB, which finds the row's own entry when it looks for rows that reference it.
   const bool is_refused = change.new_record != nullptr || action == ReferentialAction::kRestrict ||
                           action == ReferentialAction::kNoAction;
-  if (is_refused && references_itself(*reference.key, change.old_record)) {
-    return fail(ErrorCode::kRowIsReferenced, reference.key);
+  if (is_refused && finds_itself(reference, change.old_record)) {
+    return fail(ErrorCode::kRowIsReferenced, reference.key, change.kind(), prefix_);
   }
   if (!reference.codec->make_prefix(change.old_record, prefix_)) return Status::ok();
+  if (reference.values != nullptr &&
+      !reference.values->own.make_prefix(change.old_record, values_)) {
+    return Status::ok();
+  }
   prefix_ += reference.current;
   switch (action) {
     case ReferentialAction::kRestrict:
@@ -255,13 +299,15 @@ Status ReferenceEnforcer::follow_key(const Change& change, std::size_t number,
   BASALT_UNREACHABLE();
 }
 
-// Whether the row is its own parent.
-bool ReferenceEnforcer::references_itself(const catalog::ForeignKeyDefinition& key,
-                                          const std::uint8_t* record) {
-  if (!key.references_itself()) return false;
+// Whether the row is its own parent, and InnoDB finds its entry when it looks for rows that
+// reference it: it does so when the entry that is referenced has gone, and before those of later
+// indexes go.
+bool ReferenceEnforcer::finds_itself(const ChildReference& child, const std::uint8_t* record) {
+  if (!child.key->references_itself()) return false;
   return std::ranges::any_of(references_->parents, [&](const ParentReference& reference) {
-    return reference.key->id == key.id && reference.own_key != nullptr &&
-           reference.codec->make_prefix(record, prefix_) &&
+    return reference.key->id == child.key->id && reference.own_key != nullptr &&
+           child.index_number > reference.index_number &&
+           reference.compared().make_prefix(record, prefix_) &&
            reference.own_key->make_prefix(record, other_prefix_) && prefix_ == other_prefix_;
   });
 }
@@ -273,16 +319,19 @@ Status ReferenceEnforcer::restrict_children(const Change& change, std::size_t nu
   ChildAccess& child = *access.value();
   child.cursor.open(change.transaction, reference.index_number,
                     locking_read(lock::LockMode::kShared, change.policy),
-                    columns_of_versions(*reference.child, child.versions()), false);
+                    columns_to_look_at(*reference.child, child.versions(), reference.values.get()),
+                    false);
   bool found = false;
   Status status =
       child.cursor.seek(SeekMode::kFirstWithPrefix, prefix_, child.record.data(), found);
-  while (status.is_ok() && found && child.versions().is_history(child.record.data())) {
+  while (status.is_ok() && found &&
+         !counts(child.versions(), reference.values.get(), child.record.data())) {
     status = child.cursor.next_with_prefix(child.record.data(), found);
   }
   child.cursor.close();
   BASALT_TRY(std::move(status));
-  return found ? fail(ErrorCode::kRowIsReferenced, reference.key) : Status::ok();
+  if (!found) return Status::ok();
+  return fail(ErrorCode::kRowIsReferenced, reference.key, change.kind(), prefix_);
 }
 
 // A cascade must not come to a table that it is updating already: which of its rows are still to
@@ -316,17 +365,18 @@ Status ReferenceEnforcer::change_children(const Change& change, std::size_t numb
   // The prefix is this call's: further down the keys are those of other rows.
   const std::string prefix = prefix_;
   Status status = child.cursor.seek(SeekMode::kFirstWithPrefix, prefix, child.record.data(), found);
+  if (status.is_ok() && found && context_ != nullptr) status = context_->begin_changes(child.table);
   while (status.is_ok() && found) {
-    if (child.versions().is_history(child.record.data())) {
+    if (!counts(child.versions(), reference.values.get(), child.record.data())) {
       status = child.cursor.next_with_prefix(child.record.data(), found);
       continue;
     }
     if (step.depth > CascadeStep::kDepthMax) {
-      status = fail(ErrorCode::kCascadeTooDeep, reference.key);
+      status = fail(ErrorCode::kCascadeTooDeep, reference.key, change.kind(), prefix);
       break;
     }
     if (!removes && was_updated_before(step, step.table)) {
-      status = fail(ErrorCode::kRowIsReferenced, reference.key);
+      status = fail(ErrorCode::kRowIsReferenced, reference.key, change.kind(), prefix);
       break;
     }
     status = change_child(change, number, child, removes);
@@ -346,7 +396,7 @@ Status ReferenceEnforcer::change_child(const Change& change, std::size_t number,
   BASALT_TRY(child.compute(StatementContext::Version::kStored));
   if (removes) return note_failure(child, remove_child(change, child, primary_key));
   if (!make_child_record(change, number, child)) {
-    return fail(ErrorCode::kRowIsReferenced, reference.key);
+    return fail(ErrorCode::kRowIsReferenced, reference.key, change.kind(), prefix_);
   }
   return note_failure(child, update_child(change, child, primary_key));
 }
@@ -392,7 +442,7 @@ Status ReferenceEnforcer::make_history(ChildAccess& child) {
 // Tells what a failure further down was about.
 Status ReferenceEnforcer::note_failure(const ChildAccess& child, Status status) {
   if (status.is_ok()) return status;
-  if (child.enforcer.failed_key() != nullptr) failed_key_ = child.enforcer.failed_key();
+  if (child.enforcer.refusal().key != nullptr) refusal_ = child.enforcer.refusal();
   if (status.is(ErrorCode::kDuplicateInChild)) {
     duplicate_in_child_ = child.enforcer.duplicate_in_child();
   }
@@ -402,7 +452,8 @@ Status ReferenceEnforcer::note_failure(const ChildAccess& child, Status status) 
   return Status(ErrorCode::kDuplicateInChild, duplicate_in_child_.table);
 }
 
-// The child's row with the parent's new values, or with NULL. False if it cannot hold them.
+// The child's row with NULL, or with the parent's new values where they are others. False if it
+// cannot hold them.
 bool ReferenceEnforcer::make_child_record(const Change& change, std::size_t number,
                                           ChildAccess& child) const {
   const ChildReference& reference = references_->children[number];
@@ -412,11 +463,12 @@ bool ReferenceEnforcer::make_child_record(const Change& change, std::size_t numb
   child.new_record = child.record;
   for (const ChildReference::Columns& column : reference.columns) {
     const codec::ColumnLayout& to = layout.columns[column.child];
+    const codec::ColumnLayout& from = table_.layout().columns[column.parent];
     if (sets_null) {
       if (!to.nullable) return false;
       codec::set_column_null(to, child.new_record.data());
-    } else if (!codec::copy_column(table_.layout().columns[column.parent], change.new_record, to,
-                                   child.new_record.data())) {
+    } else if (values_differ(from, change.old_record, change.new_record) &&
+               !codec::copy_column(from, change.new_record, to, child.new_record.data())) {
       return false;
     }
   }

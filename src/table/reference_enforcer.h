@@ -43,7 +43,7 @@ struct CascadeStep {
 //             history is removed. Changes of children make history as the server's own do.
 //             A row that references itself stays, and keeps its values, unless its removal is
 //             handed on.
-// Errors      kNoReferencedRow, kRowIsReferenced, kCascadeTooDeep: failed_key() tells which key.
+// Errors      kNoReferencedRow, kRowIsReferenced, kCascadeTooDeep: refusal() tells which key.
 //             kDuplicateInChild: duplicate_in_child() tells of what. Others as of Cursor, RowWriter
 //             and StatementContext. What was changed before is left to the caller to undo.
 // Threads     Belongs to one RowWriter.
@@ -77,14 +77,24 @@ class ReferenceEnforcer {
   Status follow_update(txn::Transaction& transaction, const std::uint8_t* old_record,
                        const std::uint8_t* new_record, const lock::WaitPolicy& policy);
 
-  // Of the last such error; null before.
-  const catalog::ForeignKeyPointer& failed_key() const { return failed_key_; }
+  // What a foreign key has refused.
+  struct Refusal {
+    enum class Change : std::uint8_t { kInsert, kUpdate, kRemoval };
+    catalog::ForeignKeyPointer key;
+    std::string table;  // whose row was to change, "database/table": the key's child or parent
+    Change change = Change::kInsert;
+    bool is_child = false;  // the row references none; else it is referenced
+    // What was looked for in the index at the key's other end; empty if there is no such index.
+    std::string prefix;
+  };
+  // Of the last such error; the key is null before.
+  const Refusal& refusal() const { return refusal_; }
   // An index of another table.
   struct IndexName {
     std::string table;  // "database/table"
     std::string index;
   };
-  // Of the last such error.
+  // Where the duplicate of the last such error is.
   const IndexName& duplicate_in_child() const { return duplicate_in_child_; }
 
  private:
@@ -96,13 +106,21 @@ class ReferenceEnforcer {
     const std::uint8_t* old_record;
     const std::uint8_t* new_record;  // null: it was removed
     const lock::WaitPolicy& policy;
+
+    Refusal::Change kind() const {
+      return new_record == nullptr ? Refusal::Change::kRemoval : Refusal::Change::kUpdate;
+    }
   };
 
   bool keeps_parent(const ParentReference& reference, const std::uint8_t* old_record,
                     const std::uint8_t* record);
-  bool references_itself(const catalog::ForeignKeyDefinition& key, const std::uint8_t* record);
+  bool references_its_old_key(const ParentReference& reference, const std::uint8_t* old_record,
+                              const std::uint8_t* record);
+  bool finds_itself(const ChildReference& child, const std::uint8_t* record);
   Status check_parent(txn::Transaction& transaction, std::size_t number, const std::uint8_t* record,
-                      const lock::WaitPolicy& policy);
+                      Refusal::Change change, const lock::WaitPolicy& policy);
+  bool counts(const SystemVersions& versions, const ReferencedValues* values,
+              const std::uint8_t* record);
   Status find_parent(txn::Transaction& transaction, std::size_t number,
                      const lock::WaitPolicy& policy, bool& found);
   Status follow(const Change& change);
@@ -118,7 +136,8 @@ class ReferenceEnforcer {
   Status note_failure(const ChildAccess& child, Status status);
   Result<ChildAccess*> child_access(std::size_t number);
   bool was_updated_before(const CascadeStep& step, catalog::TableId table) const;
-  Status fail(ErrorCode code, const catalog::ForeignKeyPointer& key);
+  Status fail(ErrorCode code, const catalog::ForeignKeyPointer& key, Refusal::Change change,
+              std::string_view prefix);
 
   const Table& table_;
   const std::shared_ptr<const TableReferences> references_;
@@ -131,8 +150,9 @@ class ReferenceEnforcer {
   std::vector<std::unique_ptr<ChildAccess>> children_;  // likewise
   std::string prefix_;
   std::string other_prefix_;
+  std::string values_;  // of what is looked for, where the prefix does not tell all of them
   kv::PinnedValue found_;
-  catalog::ForeignKeyPointer failed_key_;
+  Refusal refusal_;
   IndexName duplicate_in_child_;
 };
 

@@ -15,6 +15,14 @@ namespace basalt::table {
 
 struct TableReferences;
 
+// The values of all columns of a foreign key, where an index has some of them behind what its keys
+// begin with: which of the rows that are found by the beginning of their keys have them.
+struct ReferencedValues {
+  codec::ReferenceCodec own;                 // of this table's records
+  codec::ReferenceCodec found;               // of the other table's, in the same form
+  std::vector<std::uint32_t> found_columns;  // that the latter reads
+};
+
 // Opens tables that the statement has not opened, for foreign keys.
 //
 // Threads     Safe from any thread.
@@ -31,20 +39,27 @@ class TableSource {
 struct ParentReference {
   catalog::ForeignKeyPointer key;
   std::vector<std::uint32_t> columns;  // that reference
-  // The table and its index that begins with the referenced columns. Null: there is none, and only
+  // The table and its index that find_index_on() gives. Null: there is none, and only
   // rows with a NULL among the columns may be written.
   std::shared_ptr<const Table> parent;
   std::size_t index_number = 0;
   // The index keeps the referenced columns' values unique, those of current rows at least: the
   // prefix is the key of the row's entry, or of the row.
   bool is_unique = false;
+  // No two rows that are current have the same values in the referenced columns.
+  bool tells_one_row = false;
   // From the child's records to the parent's index. Null as `parent`.
   std::unique_ptr<const codec::ReferenceCodec> codec;
+  std::unique_ptr<const ReferencedValues> values;  // null: the prefix tells all
   // What the prefix goes on with where the parent's next part is the row's end: that of current
   // rows.
   std::string current;
-  // Where child and parent are one table, from its records as those of the parent; else null.
+  // Where child and parent are one table, from its records as those of the parent, in the form of
+  // compared(); else null.
   std::unique_ptr<const codec::ReferenceCodec> own_key;
+
+  // What tells two records apart that reference different values.
+  const codec::ReferenceCodec& compared() const { return values ? values->own : *codec; }
 };
 
 // A foreign key of which the table is the parent: where its children are.
@@ -54,7 +69,7 @@ struct ChildReference {
   // That begins with the referencing columns. Without one, and a codec, no row may go that could be
   // referenced.
   std::size_t index_number = 0;
-  // Of each referenced column: its number here, and that of the child's column.
+  // The number of a referenced column here, and that of the child's column.
   struct Columns {
     std::uint32_t parent = 0;
     std::uint32_t child = 0;
@@ -62,7 +77,8 @@ struct ChildReference {
   std::vector<Columns> columns;
   // From the parent's records to the child's index. Null: there is none.
   std::unique_ptr<const codec::ReferenceCodec> codec;
-  std::string current;  // as of ParentReference, in the child's index
+  std::unique_ptr<const ReferencedValues> values;  // null: the prefix tells all
+  std::string current;                             // as of ParentReference, in the child's index
 };
 
 // Immutable.
@@ -70,7 +86,7 @@ struct TableReferences {
   std::uint64_t generation = 0;  // of the catalog, when they were looked up
   // In the order of the child's indexes that begin with their columns, then of the catalog.
   std::vector<ParentReference> parents;
-  // In the order of the catalog.
+  // In the order of this table's indexes that begin with their columns, then of the catalog.
   std::vector<ChildReference> children;
 
   bool is_empty() const { return parents.empty() && children.empty(); }
@@ -81,13 +97,10 @@ Result<std::shared_ptr<const TableReferences>> bind_references(const Table& tabl
                                                                const catalog::Catalog& catalog,
                                                                TableSource& tables);
 
-// The number of the column called `name`, in any case of its letters; the number of columns if
-// there is none.
-std::size_t find_column(const catalog::TableDefinition& table, std::string_view name);
-// The index of `table` that begins with `columns`, in this order and as a whole; one that keeps the
-// values unique, of current rows at least, goes before all others. The number of indexes if there
-// is none.
-std::size_t find_index_on(const catalog::TableDefinition& table,
-                          const std::vector<std::uint32_t>& columns);
+// The numbers of a foreign key's columns on one side, in the table of that side; empty if one is
+// missing there.
+std::vector<std::uint32_t> columns_of(const catalog::ForeignKeyDefinition& key,
+                                      std::string catalog::ForeignKeyColumn::*side,
+                                      const catalog::TableDefinition& table);
 
 }  // namespace basalt::table

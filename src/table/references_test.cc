@@ -22,6 +22,29 @@ TEST_F(ReferencesTest, ARowNeedsTheRowThatItReferences) {
   EXPECT_EQ(client.rows("child"), (IntegerRows{{1, kNull, kNull}, {2, kNull, 70}}));
 }
 
+TEST_F(ReferencesTest, ARefusalTellsWhoseRowWasToChangeAndWhatWasLookedFor) {
+  using Change = ReferenceEnforcer::Refusal::Change;
+  create("a", 0);
+  create("b", 1, {1}, {key("b", "c1", "a", "id", ReferentialAction::kCascade)});
+  create("c", 1, {1}, {key("c", "c1", "b", "id")});
+  Client client(*this);
+  EXPECT_FALSE(client.insert("b", {1, 7}).is_ok());
+  EXPECT_TRUE(client.refusal("b").is_child);
+  EXPECT_EQ(client.refusal("b").table, "t/b");
+  EXPECT_EQ(client.refusal("b").change, Change::kInsert);
+  EXPECT_FALSE(client.refusal("b").prefix.empty());
+  must(client.insert("a", {1}));
+  must(client.insert("b", {1, 1}));
+  must(client.insert("c", {1, 1}));
+  EXPECT_FALSE(client.update("c", {1, 1}, {1, 2}).is_ok());
+  EXPECT_EQ(client.refusal("c").change, Change::kUpdate);
+  // By way of the cascade.
+  EXPECT_FALSE(client.remove("a", {1}).is_ok());
+  EXPECT_FALSE(client.refusal("a").is_child);
+  EXPECT_EQ(client.refusal("a").table, "t/b");
+  EXPECT_EQ(client.refusal("a").change, Change::kRemoval);
+}
+
 TEST_F(ReferencesTest, ACopyOfATableIsCheckedForNewForeignKeysAlone) {
   create("parent", 1, {1});
   create("child", 2, {}, {key("child", "c1", "parent", "id")});
@@ -48,6 +71,67 @@ TEST_F(ReferencesTest, ValuesOfAnIndexThatIsNotUniqueCanBeReferenced) {
   EXPECT_TRUE(fails_with(ErrorCode::kNoReferencedRow, client.insert("child", {2, 6})));
   // As in InnoDB, although another row has the value.
   EXPECT_TRUE(fails_with(ErrorCode::kRowIsReferenced, client.remove("parent", {2, 5})));
+}
+
+TEST_F(ReferencesTest, ColumnsOfThePrimaryKeyAreReferencedByWayOfAnIndex) {
+  for (const bool is_unique : {false, true}) {
+    const auto [parent, child] = create_linked_by_primary_key(is_unique);
+    Client client(*this);
+    must(client.insert(parent, {10, 1}));
+    must(client.insert(parent, {11, 2}));
+    must(client.insert(parent, {12, kNull}));
+    EXPECT_TRUE(succeeds(client.insert(child, {1, 1, 10})));
+    EXPECT_TRUE(succeeds(client.insert(child, {2, kNull, 99})));
+    EXPECT_TRUE(fails_with(ErrorCode::kNoReferencedRow, client.insert(child, {3, 1, 11})));
+    EXPECT_TRUE(fails_with(ErrorCode::kNoReferencedRow, client.insert(child, {3, 2, 10})));
+    EXPECT_TRUE(fails_with(ErrorCode::kRowIsReferenced, client.remove(parent, {10, 1})));
+    EXPECT_TRUE(fails_with(ErrorCode::kRowIsReferenced, client.update(parent, {10, 1}, {10, 3})));
+    EXPECT_TRUE(fails_with(ErrorCode::kRowIsReferenced, client.update(parent, {10, 1}, {13, 1})));
+    EXPECT_TRUE(succeeds(client.remove(parent, {11, 2})));
+    EXPECT_TRUE(succeeds(client.update(parent, {12, kNull}, {14, kNull})));
+  }
+}
+
+TEST_F(ReferencesTest, ColumnsOfThePrimaryKeyReferenceByWayOfAnIndex) {
+  const auto cascade = ReferentialAction::kCascade;
+  for (const bool is_unique : {false, true}) {
+    const std::string tag = is_unique ? "unique" : "plain";
+    const std::string parent = tag + "_parent";
+    const std::string child = tag + "_child";
+    create(parent, 2);
+    ForeignKeyDefinition key = key_of_two(child, {"c1", "id"}, parent, {"c1", "id"});
+    key.on_delete = key.on_update = cascade;
+    create(child, 1, is_unique ? std::vector<std::size_t>{1} : std::vector<std::size_t>{}, {key});
+    Client client(*this);
+    for (int i = 1; i <= 3; ++i) must(client.insert(parent, {i, 10 * i, 0}));
+    must(client.insert(parent, {4, 10, 0}));
+    must(client.insert(child, {1, 10}));
+    must(client.insert(child, {2, 20}));
+    EXPECT_TRUE(fails_with(ErrorCode::kNoReferencedRow, client.insert(child, {3, 40})));
+    // What has the index's column alone stays.
+    EXPECT_TRUE(succeeds(client.remove(parent, {4, 10, 0})));
+    EXPECT_TRUE(succeeds(client.update(parent, {2, 20, 0}, {5, 50, 0})));
+    EXPECT_EQ(client.rows(child), (IntegerRows{{1, 10}, {5, 50}}));
+    EXPECT_TRUE(succeeds(client.remove(parent, {1, 10, 0})));
+    EXPECT_EQ(client.rows(child), (IntegerRows{{5, 50}}));
+    client.commit();
+    EXPECT_TRUE(client.check(child).empty());
+  }
+}
+
+TEST_F(ReferencesTest, ARowDoesNotReferenceWhatItGivesUpInItsPrimaryKey) {
+  for (const bool is_unique : {false, true}) {
+    const std::string tree = is_unique ? "unique" : "plain";
+    create(tree, 3, is_unique ? std::vector<std::size_t>{1} : std::vector<std::size_t>{},
+           {key_of_two(tree, {"c2", "c3"}, tree, {"c1", "id"})});
+    Client client(*this);
+    must(client.insert(tree, {1, 1, kNull, kNull}));
+    EXPECT_TRUE(succeeds(client.insert(tree, {2, 2, 2, 2})));
+    EXPECT_TRUE(fails_with(ErrorCode::kNoReferencedRow, client.insert(tree, {3, 3, 3, 2})));
+    EXPECT_TRUE(fails_with(ErrorCode::kNoReferencedRow,
+                           client.update(tree, {1, 1, kNull, kNull}, {1, 9, 1, 1})));
+    EXPECT_FALSE(client.refusal(tree).prefix.empty());
+  }
 }
 
 TEST_F(ReferencesTest, AMissingParentRefusesAllButNulls) {
@@ -132,7 +216,7 @@ TEST_F(ReferencesTest, OtherColumnsOfARowWithoutItsParentCanBeChanged) {
   create("c", 2);
   must(client.insert("c", {1, 5, 1}));
   const catalog::TablePointer altered = must(catalog_.reserve_indexes(*catalog_.find("t/c")));
-  must(catalog_.publish_altered(altered, {{}, {key("c", "c1", "missing", "id")}}));
+  must(catalog_.publish_altered({altered, {}, {{}, {key("c", "c1", "missing", "id")}}}));
   client.commit();
   Client later(*this);
   EXPECT_TRUE(succeeds(later.update("c", {1, 5, 1}, {1, 5, 2})));
@@ -153,6 +237,31 @@ TEST_F(ReferencesTest, ARowThatReferencesItselfStaysUnlessItsRemovalIsHandedOn) 
   EXPECT_TRUE(succeeds(client.update("kept", {1, 1}, {1, kNull})));
   EXPECT_TRUE(succeeds(client.remove("kept", {1, kNull})));
   EXPECT_TRUE(succeeds(client.remove("gone", {1, 1})));
+}
+
+TEST_F(ReferencesTest, TheStatementHearsOfEachTableWhoseRowsACascadeChanges) {
+  create("a", 0);
+  create("b", 1, {},
+         {key("b", "c1", "a", "id", ReferentialAction::kSetNull, ReferentialAction::kCascade)});
+  create("c", 1, {},
+         {key("c", "c1", "b", "c1", ReferentialAction::kCascade, ReferentialAction::kCascade)});
+  create("d", 1, {}, {key("d", "c1", "a", "id")});
+  Client client(*this);
+  for (int id : {1, 2}) must(client.insert("a", {id}));
+  must(client.insert("b", {10, 1}));
+  must(client.insert("c", {20, 1}));
+  EXPECT_TRUE(succeeds(client.remove("a", {2})));
+  EXPECT_EQ(client.statement().changed, std::vector<std::string>()) << "nothing references it";
+  EXPECT_TRUE(succeeds(client.remove("a", {1})));
+  EXPECT_EQ(client.statement().changed, (std::vector<std::string>{"t/b", "t/c"}));
+  client.rollback();
+  Client other(*this);
+  must(other.insert("a", {1}));
+  must(other.insert("b", {10, 1}));
+  must(other.insert("c", {20, 1}));
+  other.statement().locked = "t/c";
+  EXPECT_TRUE(fails_with(ErrorCode::kDeadlock, other.remove("a", {1})));
+  EXPECT_EQ(other.rows("c"), (IntegerRows{{20, 1}})) << "it was changed without the lock";
 }
 
 TEST_F(ReferencesTest, OfSeveralKeysTheOneWithTheFirstIndexIsNamed) {
@@ -261,6 +370,34 @@ TEST_F(ReferencesTest, ARowAndWhatReferencesItNeverMissEachOther) {
   EXPECT_TRUE(succeeds(second.remove("parent", {1})));
   second.commit();
   EXPECT_TRUE(second.rows("child").empty());
+}
+
+TEST_F(ReferencesTest, ARowThatItsPrimaryKeyTellsApartIsNotMissedEither) {
+  for (const bool is_unique : {false, true}) {
+    const auto [parent, child] = create_linked_by_primary_key(is_unique);
+    Client first(*this);
+    for (const int id : {10, 11, 12}) must(first.insert(parent, {id, id % 10}));
+    first.commit();
+    Client second(*this);
+    must(first.insert(child, {1, 0, 10}));
+    EXPECT_TRUE(fails_with(ErrorCode::kLockTimeout, second.remove(parent, {10, 0})));
+    second.rollback();
+    EXPECT_TRUE(fails_with(ErrorCode::kLockTimeout, second.update(parent, {10, 0}, {10, 5})));
+    second.rollback();
+    must(first.remove(parent, {11, 1}));
+    EXPECT_TRUE(fails_with(ErrorCode::kLockTimeout, second.insert(child, {2, 1, 11})));
+    second.rollback();
+    // The value goes to another row.
+    must(first.remove(parent, {12, 2}));
+    must(first.insert(parent, {13, 2}));
+    EXPECT_TRUE(fails_with(ErrorCode::kLockTimeout, second.insert(child, {2, 2, 13})));
+    second.rollback();
+    first.commit();
+    EXPECT_TRUE(fails_with(ErrorCode::kNoReferencedRow, second.insert(child, {2, 1, 11})));
+    EXPECT_TRUE(fails_with(ErrorCode::kNoReferencedRow, second.insert(child, {2, 2, 12})));
+    EXPECT_TRUE(succeeds(second.insert(child, {2, 2, 13})));
+    second.commit();
+  }
 }
 
 // It has a snapshot of before.

@@ -1,7 +1,9 @@
 #pragma once
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -9,6 +11,7 @@
 #include "table/reference_enforcer.h"
 #include "table/references.h"
 #include "table/stored_layout.h"
+#include "table/test_database.h"
 #include "table/test_support.h"
 
 // Tables of integers with foreign keys, and clients who change their rows.
@@ -59,20 +62,30 @@ class IntegerTables final : public TableSource {
   std::map<catalog::TableId, std::shared_ptr<TableState>> states_;
 };
 
+inline codec::ColumnSet all_columns(const Table& table) {
+  return codec::ColumnSet(table.layout().columns.size(), true);
+}
+
 // A statement of the second `now`, in which a column that is not stored is ten times the one before
 // it, which must be below 100 in new rows.
 class TestStatement final : public StatementContext {
  public:
   int now = 0;
   bool computes = true;
+  std::string locked;                // table that others lock
+  std::vector<std::string> changed;  // tables, in the order of the calls
 
+  Status begin_changes(const Table& table) override {
+    changed.push_back(table.definition().name);
+    return table.definition().name == locked ? Status::of(ErrorCode::kDeadlock) : Status::ok();
+  }
   SystemTimestamp time() override { return timestamp(now); }
-  Status compute_columns(const Table& table, Version version, std::uint8_t* record,
-                         std::vector<std::string>&) override {
+  Status compute_columns(const Table& table, const codec::ColumnSet& wanted, Version version,
+                         std::uint8_t* record, std::vector<std::string>&) override {
     if (!computes) return Status::of(ErrorCode::kUnsupported);
     for (std::size_t i = 1; i < table.layout().columns.size(); ++i) {
       const codec::ColumnLayout& column = table.layout().columns[i];
-      if (column.stored) continue;
+      if (column.stored || !wanted.test(i)) continue;
       const codec::ColumnLayout& base = table.layout().columns[i - 1];
       record[column.null_offset] &= static_cast<std::uint8_t>(~column.null_mask);
       if (is_null_in(base, record)) {
@@ -90,13 +103,8 @@ class TestStatement final : public StatementContext {
   }
 };
 
-class ReferencesTest : public testing::Test {
+class ReferencesTest : public testing::Test, protected NewDatabase {
  protected:
-  ReferencesTest() {
-    must(catalog_.load());
-    must(transactions_.recover());
-  }
-
   // `name` ("a") with a primary key and as many integer columns, each with an index of its own,
   // unique if it is among `unique`.
   void create(const std::string& name, std::size_t columns, std::vector<std::size_t> unique = {},
@@ -141,6 +149,15 @@ class ReferencesTest : public testing::Test {
     table.columns.back().stored = false;
     must(catalog_.create(std::move(table), 1, std::move(keys)));
   }
+  // Columns id, c1 and c2, and one index, on the latter two.
+  void create_with_pairs(const std::string& name, std::vector<ForeignKeyDefinition> keys) {
+    create(name + "_", 2);
+    catalog::TableDefinition table = *catalog_.find("t/" + name + "_");
+    table.name = "t/" + name;
+    table.indexes[1].parts.push_back(table.indexes[2].parts.front());
+    table.indexes.pop_back();
+    must(catalog_.create(std::move(table), 1, std::move(keys)));
+  }
   // From column `column` of `child` to `referenced` of `parent`.
   static ForeignKeyDefinition key(const std::string& child, const std::string& column,
                                   const std::string& parent, const std::string& referenced,
@@ -154,6 +171,27 @@ class ReferencesTest : public testing::Test {
     key.on_delete = on_delete;
     key.on_update = on_update;
     return key;
+  }
+
+  // From two columns to two, without actions.
+  static ForeignKeyDefinition key_of_two(const std::string& child,
+                                         const std::array<std::string, 2>& columns,
+                                         const std::string& parent,
+                                         const std::array<std::string, 2>& referenced) {
+    ForeignKeyDefinition two = key(child, columns[0], parent, referenced[0]);
+    two.columns.push_back({columns[1], referenced[1]});
+    return two;
+  }
+
+  // The names of a parent with an index on c1, and of a child whose c1 and c2 reference its c1 and
+  // id.
+  std::pair<std::string, std::string> create_linked_by_primary_key(bool is_unique) {
+    const std::string tag = is_unique ? "unique" : "plain";
+    const std::string parent = tag + "_parent";
+    const std::string child = tag + "_child";
+    create(parent, 1, is_unique ? std::vector<std::size_t>{1} : std::vector<std::size_t>{});
+    create_with_pairs(child, {key_of_two(child, {"c1", "c2"}, parent, {"c1", "id"})});
+    return {parent, child};
   }
 
   // A session: a transaction, and a writer of each table.
@@ -179,23 +217,25 @@ class ReferencesTest : public testing::Test {
     const ReferenceEnforcer::IndexName& duplicate_in_child(const std::string& name) {
       return opened(name).enforcer.duplicate_in_child();
     }
+    const ReferenceEnforcer::Refusal& refusal(const std::string& name) {
+      return opened(name).enforcer.refusal();
+    }
     const ForeignKeyDefinition* failed_key(const std::string& name) {
-      return opened(name).enforcer.failed_key().get();
+      return refusal(name).key.get();
     }
     IntegerRows rows(const std::string& name) {
       Open& open = opened(name);
       const Table& table = *open.table;
       Cursor cursor(table);
-      cursor.open(*transaction_, 0, NewestRead{},
-                  codec::ColumnSet(table.layout().columns.size(), true), false);
+      cursor.open(*transaction_, 0, NewestRead{}, all_columns(table), false);
       std::vector<std::uint8_t> record(table.layout().record_length);
       IntegerRows rows;
       bool found = false;
       must(cursor.seek_first(record.data(), found));
       std::vector<std::string> blobs;
       while (found) {
-        must(statement_.compute_columns(table, StatementContext::Version::kStored, record.data(),
-                                        blobs));
+        must(statement_.compute_columns(table, all_columns(table),
+                                        StatementContext::Version::kStored, record.data(), blobs));
         rows.push_back(row_of_record(table, record));
         must(cursor.next(record.data(), found));
       }
@@ -216,8 +256,8 @@ class ReferencesTest : public testing::Test {
           record.data(),
           [&](std::uint8_t* row) {
             std::vector<std::string> blobs;
-            return statement_.compute_columns(table, StatementContext::Version::kStored, row,
-                                              blobs);
+            return statement_.compute_columns(table, all_columns(table),
+                                              StatementContext::Version::kStored, row, blobs);
           },
           [&](const std::string& problem) { problems.push_back(problem); }));
       return problems;
@@ -281,11 +321,6 @@ class ReferencesTest : public testing::Test {
     std::map<std::string, std::unique_ptr<Open>> open_;
   };
 
-  kv::test::TestDirectory directory_;
-  std::unique_ptr<kv::Database> database_ = kv::test::open_database(directory_ / "db");
-  catalog::Catalog catalog_{*database_};
-  lock::LockManager locks_{lock::LockManager::Options{}};
-  txn::TransactionManager transactions_{*database_, locks_};
   IntegerTables tables_{catalog_, *database_};
 };
 

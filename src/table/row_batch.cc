@@ -8,6 +8,7 @@
 namespace basalt::table {
 
 void RowBatch::clear() {
+  if (size_ == 0) return;
   values_.reset();
   single_value_.reset();
   size_ = 0;

@@ -38,11 +38,11 @@ class RowBatch {
   Status next(txn::Transaction& transaction, kv::FamilyId family, const kv::ReadView& view,
               bool& found, std::string_view& row);
 
-  // Of the row that next() moved to.
+  // Keys and range of the row that next() moved to.
   const std::string& primary_key() const { return keys_[entries_[position_ - 1].key]; }
   const std::string& entry_key() const { return entries_[position_ - 1].entry_key; }
   void* range() const { return entries_[position_ - 1].range; }
-  // Of the row that next() will move to.
+  // The entry of the row that next() will move to.
   const std::string& next_entry_key() const { return entries_[position_].entry_key; }
 
  private:

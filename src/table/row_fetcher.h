@@ -110,7 +110,7 @@ class RowFetcher {
   Planned planned_;
   bool visits_row_ = true;
   codec::ReadPlan row_plan_;
-  // Of the columns to unpack from the entry: all, or if the row is visited those it does not hold.
+  // Unpacks columns from the entry: all, or if the row is visited those that the row does not hold.
   codec::ReadPlan entry_plan_;
 
   std::string primary_key_;

@@ -54,10 +54,10 @@ class RowWriter {
   // Whether an update would write what is stored already, byte for byte.
   bool is_same_row(const std::uint8_t* old_record, const std::uint8_t* new_record);
 
-  // Of the last kDuplicateKey.
+  // The index of the last kDuplicateKey, and the row that has the value.
   std::size_t duplicate_index() const { return duplicate_index_; }
   const std::string& duplicate_primary_key() const { return duplicate_primary_key_; }
-  // Of the last row written.
+  // That of the last row written.
   const std::string& primary_key() const { return new_key_; }
 
  private:
@@ -106,7 +106,7 @@ class RowWriter {
   std::string unique_prefix_;
   std::string value_lock_key_;
   std::vector<std::size_t> value_locked_indexes_;
-  // Of the row being written: keys that were not there, and those that get another value.
+  // Keys of the row being written that were not there, and those that get another value.
   std::vector<std::string_view> new_keys_;
   std::vector<std::string_view> new_values_;
   kv::PinnedValue found_;

@@ -21,7 +21,10 @@ namespace basalt::table {
 class StatementBoundary {
  public:
   // Forgets all keys: the scan is over.
-  void clear() { new_keys_.clear(); }
+  void clear() {
+    // Of an empty set, too, it would go through all buckets.
+    if (!new_keys_.empty()) new_keys_.clear();
+  }
   void set_at_end(bool is_at_end) { is_at_end_ = is_at_end; }
   // The transaction is about to put `key`, which is not there yet. `index` is the scan's.
   void note_new_key(std::string_view key, catalog::IndexId index) {

@@ -1,41 +1,31 @@
 #include "table/table.h"
 
 #include "base/bytes.h"
+#include "base/key_range.h"
+#include "catalog/layouts.h"
 
 namespace basalt::table {
 namespace {
 
 bool is_one_integer(const catalog::IndexDefinition& index, const codec::TableLayout& layout) {
-  if (index.parts.size() != 1) return false;
-  const codec::ColumnKind kind = layout.columns[index.parts[0].column].kind;
-  return kind == codec::ColumnKind::kSignedInteger || kind == codec::ColumnKind::kUnsignedInteger;
+  return index.parts.size() == 1 && codec::is_integer(layout.columns[index.parts[0].column].kind);
 }
 
 }  // namespace
-
-codec::IndexLayout make_index_layout(const catalog::IndexDefinition& index,
-                                     const codec::TableLayout& layout) {
-  codec::IndexLayout result;
-  result.index_id = index.id;
-  result.unique = index.unique;
-  for (const catalog::KeyPartDefinition& part : index.parts) {
-    BASALT_ASSERT(part.column < layout.columns.size());
-    result.parts.push_back({part.column, part.prefix_length, part.descending, part.tuple_length});
-  }
-  return result;
-}
 
 Table::Table(catalog::TablePointer definition, codec::TableLayout layout,
              std::shared_ptr<TableState> state)
     : definition_(std::move(definition)),
       layout_(std::move(layout)),
       state_(std::move(state)),
-      primary_(layout_, make_index_layout(definition_->indexes.front(), layout_)),
+      primary_(layout_, catalog::index_layout(definition_->indexes.front()), definition_->rows),
       has_integer_key_(is_one_integer(definition_->indexes.front(), layout_)) {
-  const codec::IndexLayout primary = make_index_layout(definition_->indexes.front(), layout_);
+  const codec::IndexLayout primary = catalog::index_layout(definition_->indexes.front());
   for (std::size_t i = 1; i < definition_->indexes.size(); ++i) {
-    secondaries_.emplace_back(layout_, make_index_layout(definition_->indexes[i], layout_),
-                              primary);
+    secondaries_.emplace_back(layout_, catalog::index_layout(definition_->indexes[i]), primary);
+  }
+  for (const catalog::IndexDefinition& index : definition_->indexes) {
+    whole_ranges_.push_back(index_key_range(index.id));
   }
   if (state_->indexes_exist_since.empty()) return;
   for (const catalog::IndexDefinition& index : definition_->indexes) {
@@ -59,10 +49,6 @@ std::optional<std::uint64_t> Table::ordinal(std::string_view primary_key) const 
   if (!has_integer_key_ || !fits) return std::nullopt;
   return number_at(primary_key, sizeof(catalog::IndexId),
                    primary_key.size() - sizeof(catalog::IndexId));
-}
-
-KeyRange Table::whole_range(std::size_t index_number) const {
-  return index_key_range(index(index_number).id);
 }
 
 }  // namespace basalt::table

@@ -57,7 +57,7 @@ struct TableState {
   // A snapshot older than this sequence number lacks rows that the table has had from its
   // beginning: those that were copied into it, under another name or before others could open it.
   std::atomic<std::uint64_t> exists_since = 0;
-  // Of indexes that were added to the table, by id: an older snapshot than this lacks their
+  // By the ids of indexes that were added to the table: an older snapshot than this lacks their
   // entries. Changed while nobody can open the table, read when it is opened.
   std::map<catalog::IndexId, std::uint64_t> indexes_exist_since;
 };
@@ -103,7 +103,9 @@ class Table {
   // The order of a primary key among all, in a table whose primary key is one integer.
   std::optional<std::uint64_t> ordinal(std::string_view primary_key) const;
   // All keys of an index: [index id, index id + 1).
-  KeyRange whole_range(std::size_t index_number) const;
+  const KeyRange& whole_range(std::size_t index_number) const {
+    return whole_ranges_[index_number];
+  }
 
  private:
   catalog::TablePointer definition_;
@@ -112,11 +114,8 @@ class Table {
   codec::PrimaryCodec primary_;
   const bool has_integer_key_;
   std::vector<codec::SecondaryCodec> secondaries_;
+  std::vector<KeyRange> whole_ranges_;
   std::vector<std::uint64_t> added_indexes_;  // empty, or of each index since when it exists
 };
-
-// The codec's view of an index of the definition.
-codec::IndexLayout make_index_layout(const catalog::IndexDefinition& index,
-                                     const codec::TableLayout& layout);
 
 }  // namespace basalt::table

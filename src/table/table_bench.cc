@@ -9,14 +9,11 @@
 
 #include "base/bytes.h"
 #include "base/test_support.h"
-#include "catalog/catalog.h"
-#include "kv/test_directory.h"
-#include "lock/lock_manager.h"
 #include "table/cursor.h"
 #include "table/row_writer.h"
 #include "table/table.h"
 #include "table/table_opening.h"
-#include "txn/transaction_manager.h"
+#include "table/test_database.h"
 
 namespace basalt::table {
 namespace {
@@ -66,11 +63,9 @@ class Ids {
   std::uint64_t state_ = 1;
 };
 
-class Store {
+class Store : test::NewDatabase {
  public:
   Store() {
-    must(catalog_.load());
-    must(transactions_.recover());
     const catalog::TablePointer definition = must(catalog_.create(make_definition()));
     table_ = std::make_unique<Table>(definition, make_layout(),
                                      std::make_shared<TableState>(catalog_, definition->id));
@@ -121,11 +116,6 @@ class Store {
   }
 
  private:
-  kv::test::TestDirectory directory_;
-  std::unique_ptr<kv::Database> database_ = kv::test::open_database(directory_ / "db");
-  catalog::Catalog catalog_{*database_};
-  lock::LockManager locks_{lock::LockManager::Options{}};
-  txn::TransactionManager transactions_{*database_, locks_};
   std::unique_ptr<Table> table_;
   std::unique_ptr<RowWriter> writer_;
   std::unique_ptr<txn::Transaction> transaction_;

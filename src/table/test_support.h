@@ -146,7 +146,8 @@ class Record {
 
   std::uint8_t* data() { return bytes_.data(); }
   const std::uint8_t* data() const { return bytes_.data(); }
-  // Of a record of which perhaps no more has been read: a blob's bytes may be an earlier row's.
+  // Asks for nothing else of the record, of which perhaps no more has been read: a blob's bytes may
+  // be an earlier row's.
   int id() const { return load_le<std::int32_t>(data() + 1); }
   Row row() const {
     Row row;
@@ -263,6 +264,24 @@ class NeverInterrupted final : public Interruption {
   bool is_raised() const override { return false; }
 };
 
+class AlwaysInterrupted final : public Interruption {
+ public:
+  bool is_raised() const override { return true; }
+};
+
+// What the checker has to say of the table; nothing if it is sound.
+inline std::vector<std::string> check(kv::Database& database, const Table& table) {
+  const NeverInterrupted never;
+  Checker checker(database, table, never);
+  Record record;
+  std::vector<std::string> problems;
+  const bool is_sound = basalt::test::must(checker.run(
+      record.data(), [](std::uint8_t*) { return Status::ok(); },
+      [&](const std::string& problem) { problems.push_back(problem); }));
+  EXPECT_EQ(is_sound, problems.empty());
+  return problems;
+}
+
 // A database with the table open, which can be closed and opened again. With Keys::kCityAndId its
 // indexes are in three column families.
 class Store {
@@ -332,17 +351,7 @@ class Store {
     BASALT_UNREACHABLE();
   }
   // What the checker has to say; nothing if the table is sound.
-  std::vector<std::string> check() {
-    const NeverInterrupted never;
-    Checker checker(*database_, *table_, never);
-    Record record;
-    std::vector<std::string> problems;
-    const bool is_sound = basalt::test::must(checker.run(
-        record.data(), [](std::uint8_t*) { return Status::ok(); },
-        [&](const std::string& problem) { problems.push_back(problem); }));
-    EXPECT_EQ(is_sound, problems.empty());
-    return problems;
-  }
+  std::vector<std::string> check() { return test::check(*database_, *table_); }
 
  private:
   void open_database() {

@@ -35,7 +35,7 @@ from tests.support import workspace
 from tests.support.workspace import Tally, Workspace
 
 RULES = {**CREATE, **TYPES, **COLUMNS, **KEYS, **PARTITIONS, **ALTER}
-# Of these rules only the alternatives about tables, indexes and sequences.
+# Rules of which only the alternatives about tables, indexes and sequences count.
 _IN_PART = {"create": ("TABLE_SYM", "INDEX_SYM", "SEQUENCE_SYM"),
             "alter": ("TABLE_SYM", "SEQUENCE_SYM")}
 _GUIDE = layout.ROOT / "docs" / "user-guide.md"
@@ -190,8 +190,7 @@ def run(work: Workspace, arguments: argparse.Namespace) -> Tally:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    workspace.add_arguments(parser)
+    parser = workspace.parser(__doc__)
     parser.add_argument("--only", default="", help="only clauses whose rule or SQL has this text")
     parser.add_argument("--verbose", action="store_true", help="name what passes, too")
     return workspace.main("clauses", parser.parse_args(), run)

@@ -76,9 +76,7 @@ def run(work: Workspace, _: argparse.Namespace) -> Tally:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    workspace.add_arguments(parser)
-    return workspace.main("guide", parser.parse_args(), run)
+    return workspace.main("guide", workspace.parser(__doc__).parse_args(), run)
 
 
 if __name__ == "__main__":

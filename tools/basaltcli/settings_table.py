@@ -31,7 +31,7 @@ _ROW = re.compile(r"^\| (.*?) \| (.*) \|$")
 # Files of the table whose settings the user guide has, those of others being in docs/settings.md.
 _OF_GUIDE = "own.def"
 
-# Of information_schema.SYSTEM_VARIABLES, what the table says.
+# The columns of information_schema.SYSTEM_VARIABLES that the table has.
 COLUMNS = ("VARIABLE_NAME", "VARIABLE_SCOPE", "READ_ONLY", "DEFAULT_VALUE", "NUMERIC_MIN_VALUE",
            "NUMERIC_MAX_VALUE", "NUMERIC_BLOCK_SIZE", "VARIABLE_COMMENT")
 

@@ -426,16 +426,4 @@ Fault read_part(const KeyPart& part, Cursor& key, Cursor& unpack_info, std::uint
   return nullptr;
 }
 
-std::size_t count_common_parts(const std::vector<KeyPart>& parts, Cursor a, Cursor b) {
-  const std::size_t shorter = std::min(a.left(), b.left());
-  const std::uint8_t* const differs = std::mismatch(a.at, a.at + shorter, b.at).first;
-  std::size_t common = 0;
-  bool null = false;
-  for (const KeyPart& part : parts) {
-    if (skip_part(part, a, null) != nullptr || a.at > differs) break;
-    ++common;
-  }
-  return common;
-}
-
 }  // namespace basalt::codec

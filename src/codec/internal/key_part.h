@@ -80,7 +80,4 @@ Fault skip_unpack_info(const KeyPart& part, Cursor& unpack_info);
 // Unpacks the part's column, null bit included, and moves both cursors past it.
 Fault read_part(const KeyPart& part, Cursor& key, Cursor& unpack_info, std::uint8_t* record);
 
-// The number of leading parts in which two keys agree, from after the index id on.
-std::size_t count_common_parts(const std::vector<KeyPart>& parts, Cursor a, Cursor b);
-
 }  // namespace basalt::codec

@@ -1,5 +1,8 @@
 #include "codec/internal/key_walk.h"
 
+#include <algorithm>
+
+#include "base/assert.h"
 #include "base/bytes.h"
 
 namespace basalt::codec {
@@ -78,6 +81,30 @@ Fault open_key(std::string_view key, std::uint32_t index_id, Cursor& rest) {
   if (load_be32(key.data()) != index_id) return "key belongs to another index";
   rest = Cursor(key.substr(kIndexIdBytes));
   return nullptr;
+}
+
+void make_prefix_of_tuple(std::uint32_t index_id, const std::vector<KeyPart>& parts,
+                          const std::uint8_t* tuple, std::size_t part_count, std::string& key) {
+  BASALT_ASSERT(part_count <= parts.size());
+  key.clear();
+  append_be32(key, index_id);
+  for (std::size_t i = 0; i < part_count; ++i) tuple = append_tuple_part(parts[i], tuple, key);
+}
+
+std::size_t count_common_parts(std::uint32_t index_id, const std::vector<KeyPart>& parts,
+                               std::string_view key_a, std::string_view key_b) {
+  Cursor a;
+  Cursor b;
+  if (open_key(key_a, index_id, a) != nullptr || open_key(key_b, index_id, b) != nullptr) return 0;
+  const std::size_t shorter = std::min(a.left(), b.left());
+  const std::uint8_t* const differs = std::mismatch(a.at, a.at + shorter, b.at).first;
+  std::size_t common = 0;
+  bool null = false;
+  for (const KeyPart& part : parts) {
+    if (skip_part(part, a, null) != nullptr || a.at > differs) break;
+    ++common;
+  }
+  return common;
 }
 
 }  // namespace basalt::codec

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -35,6 +36,14 @@ Fault skip_parts(const std::vector<KeyPart>& parts, Cursor& key, bool& any_null)
 
 // Makes `rest` what follows the index id.
 Fault open_key(std::string_view key, std::uint32_t index_id, Cursor& rest);
+
+// Makes `key` what all keys begin with whose first `part_count` parts equal those of a key tuple.
+void make_prefix_of_tuple(std::uint32_t index_id, const std::vector<KeyPart>& parts,
+                          const std::uint8_t* tuple, std::size_t part_count, std::string& key);
+
+// The number of leading parts in which two keys agree; 0 if one of them is not of the index.
+std::size_t count_common_parts(std::uint32_t index_id, const std::vector<KeyPart>& parts,
+                               std::string_view key_a, std::string_view key_b);
 
 inline Status to_status(Fault fault) {
   return fault == nullptr ? Status::ok() : Status(ErrorCode::kCorruption, fault);

@@ -6,8 +6,10 @@
 
 #include "codec/internal/cursor.h"
 #include "codec/internal/record_field.h"
+#include "codec/internal/row_view.h"
 #include "codec/layout.h"
 #include "codec/read_plan.h"
+#include "codec/row_history.h"
 
 // The value of a primary index entry, but for the unpack info at its end.
 //
@@ -20,6 +22,9 @@ class RowFormat {
   // `left_out` are the columns that the primary key gives back. If `has_unpack_info` is false, a
   // row ends with its variable data.
   RowFormat(const TableLayout& table, const ColumnSet& left_out, bool has_unpack_info);
+  // The same for rows that hold those of `columns` that are present, in their order.
+  RowFormat(const TableLayout& table, const std::vector<RowColumn>& columns,
+            const ColumnSet& left_out, bool has_unpack_info);
 
   // Replaces `row`. The unpack info is for the caller to append.
   void make(const std::uint8_t* record, std::uint32_t schema_version, std::string& row) const;
@@ -61,20 +66,18 @@ class RowFormat {
     std::uint32_t column;
     ReadPlan::RowStep step;
   };
-  struct View;
 
   void add_fixed(const ColumnLayout& column, ReadPlan::RowStep& step);
   static std::string_view value_of(const VariableColumn& column, const std::uint8_t* record);
   std::uint8_t* put_nulls(const std::uint8_t* record, std::uint8_t* to) const;
   std::uint8_t* put_fixed(const std::uint8_t* record, std::uint8_t* to) const;
-  Fault open(std::string_view row, View& view) const;
-  static Fault read_column(const ReadPlan::RowStep& step, const View& view, std::uint8_t* field);
+  static Fault read_column(const ReadPlan::RowStep& step, const RowView& view, std::uint8_t* field);
 
   std::vector<FixedSpan> spans_;
   std::vector<NullableColumn> nullables_;
   std::vector<VariableColumn> variables_;
   std::vector<Step> steps_;
-  std::uint32_t fixed_size_ = 0;
+  RowShape shape_;
   bool has_unpack_info_;
 };
 

@@ -1,5 +1,7 @@
 #include "server/convert/table_layout.h"
 
+#include <algorithm>
+
 namespace basalt::server {
 namespace {
 
@@ -61,11 +63,6 @@ ColumnKind kind_of(const Field& field) {
   return ColumnKind::kOrderedBytes;
 }
 
-bool is_string(ColumnKind kind) {
-  return kind == ColumnKind::kFixedString || kind == ColumnKind::kVariableString ||
-         kind == ColumnKind::kBlob;
-}
-
 std::uint8_t length_bytes_of(const Field& field, ColumnKind kind) {
   if (kind == ColumnKind::kVariableString) {
     return static_cast<std::uint8_t>(static_cast<const Field_varstring&>(field).length_bytes);
@@ -89,7 +86,7 @@ codec::ColumnLayout column_layout(const Field& field, const TABLE& table,
     column.null_mask = field.null_bit;
   }
   column.stored = field.stored_in_db();
-  if (is_string(column.kind)) {
+  if (codec::is_string(column.kind)) {
     const bool is_char = column.kind == ColumnKind::kFixedString;
     column.collation = collations.find(field.charset(), is_char);
   }
@@ -137,7 +134,7 @@ catalog::IndexDefinition index_definition(const KEY& key, const TABLE& table) {
 // as many bytes as below: a single space or zero has a byte more, but is never written in 3.
 std::size_t encoded_bytes_max(const KEY_PART_INFO& part, const codec::ColumnLayout& column,
                               const CHARSET_INFO* charset) {
-  if (!is_string(column.kind)) return column.record_length + 1U;
+  if (!codec::is_string(column.kind)) return column.record_length + 1U;
   const codec::Collation::Traits& traits = column.collation->traits();
   const std::size_t units = traits.bytes_are_weights
                                 ? part.length
@@ -167,6 +164,11 @@ std::string_view without_database(std::string_view name) {
 
 }  // namespace
 
+unsigned ServerTable::server_index(std::size_t our_number) const {
+  const auto found = std::find(index_numbers.begin(), index_numbers.end(), our_number);
+  return found == index_numbers.end() ? 0 : static_cast<unsigned>(found - index_numbers.begin());
+}
+
 ServerTable translate_table(const TABLE& table, std::string_view name,
                             CollationRegistry& collations) {
   ServerTable result;
@@ -181,7 +183,7 @@ ServerTable translate_table(const TABLE& table, std::string_view name,
     definition.kind = column.kind;
     definition.record_length = column.record_length;
     definition.collation_id =
-        is_string(column.kind) ? static_cast<std::uint16_t>(field.charset()->number) : 0;
+        codec::is_string(column.kind) ? static_cast<std::uint16_t>(field.charset()->number) : 0;
     definition.nullable = column.nullable;
     definition.stored = column.stored;
     definition.system_time = system_time_of(field, table);

@@ -22,6 +22,9 @@ struct ServerTable {
   std::vector<std::size_t> index_numbers;
   // Bytes that the stored primary key needs at most, without index id.
   std::size_t primary_key_bytes_max = 0;
+
+  // The server's number of our index; 0 if the server has none, as of a hidden primary key.
+  unsigned server_index(std::size_t our_number) const;
 };
 
 ServerTable translate_table(const TABLE& table, std::string_view name,
@@ -32,6 +35,8 @@ bool is_unique(const KEY& key);
 
 // The dictionary's name of a table file path ("./db/table").
 std::string_view table_name_of(const char* path);
+// Stands behind a table's name in those of its partitions.
+inline constexpr std::string_view kPartitionMark = "#P#";
 // Whether a table of that name was made by the server, for itself: "database/#sql...".
 bool is_servers_own_name(std::string_view name);
 // Whether it is of a temporary table, of this run of the server or of one before.

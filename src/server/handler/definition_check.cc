@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "server/convert/comment_options.h"
+#include "server/convert/sql_text.h"
 #include "server/handler/index_families.h"
 #include "server/plugin.h"
 #include "server/mariadb.h"
@@ -20,10 +21,6 @@ using Texts = std::vector<std::string>;
 
 bool contains(const Texts& texts, const std::string& text) {
   return std::find(texts.begin(), texts.end(), text) != texts.end();
-}
-
-std::string text_of(const LEX_CSTRING& name) {
-  return name.str == nullptr ? std::string() : std::string(name.str, name.length);
 }
 
 std::string quoted(const std::string& name) { return "`" + name + "`"; }

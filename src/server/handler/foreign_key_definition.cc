@@ -1,12 +1,15 @@
 #include "server/handler/foreign_key_definition.h"
 
 #include <algorithm>
-#include <span>
 #include <string>
 
 #include "server/convert/foreign_key_text.h"
+#include "server/convert/sql_text.h"
+#include "server/foreign_key_failures.h"
+#include "server/handler/foreign_key_columns.h"
+#include "server/handler/foreign_key_refusals.h"
 #include "server/plugin.h"
-#include "table/references.h"
+#include "table/reference_index.h"
 #include "table/stored_layout.h"
 
 namespace basalt::server {
@@ -17,22 +20,6 @@ using catalog::ForeignKeyPointer;
 using catalog::ReferentialAction;
 using catalog::TableDefinition;
 using Columns = std::vector<std::uint32_t>;
-
-std::string text_of(const LEX_CSTRING& name) {
-  return name.str == nullptr ? std::string() : std::string(name.str, name.length);
-}
-
-// As the server compares names of columns and constraints.
-bool equal_names(const std::string& a, const std::string& b) {
-  return my_strcasecmp(system_charset_info, a.c_str(), b.c_str()) == 0;
-}
-
-// The number of columns if there is none of the name.
-std::size_t find_column(const TableDefinition& table, const std::string& name) {
-  const auto found = std::ranges::find_if(
-      table.columns, [&](const auto& column) { return equal_names(column.name, name); });
-  return static_cast<std::size_t>(found - table.columns.begin());
-}
 
 // What is not written in the definition InnoDB takes as RESTRICT, and so it does SET DEFAULT.
 ReferentialAction action_of(enum_fk_option option) {
@@ -71,26 +58,46 @@ struct Side {
   const codec::TableLayout* layout = nullptr;
 };
 
-Columns numbers_of(const TableDefinition& table, const ForeignKeyDefinition& key,
-                   std::string catalog::ForeignKeyColumn::*side) {
-  Columns numbers;
-  for (const catalog::ForeignKeyColumn& column : key.columns) {
-    const std::size_t number = find_column(table, column.*side);
-    if (number == table.columns.size()) return {};
-    numbers.push_back(static_cast<std::uint32_t>(number));
+// Whether the child's columns, as they are now, can be compared with `columns` of the parent.
+bool matches_child(const ForeignKeyDefinition& key, const Columns& columns,
+                   const codec::TableLayout& parent) {
+  const catalog::TablePointer child = the_engine().catalog().find(key.child);
+  if (child == nullptr) return true;
+  const Columns referencing = numbers_of(*child, key, &catalog::ForeignKeyColumn::child);
+  const Result<codec::TableLayout> layout = table::make_stored_layout(*child, g_plugin->collations);
+  if (referencing.empty() || !layout.is_ok()) return false;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (!codec::are_equal_in_keys(layout.value().columns[referencing[i]],
+                                  parent.columns[columns[i]])) {
+      return false;
+    }
   }
-  return numbers;
+  return true;
 }
 
-// Whether the index begins with the columns, of some with their first bytes alone.
-bool begins_with_prefixes(const catalog::IndexDefinition& index, const Columns& columns) {
-  return columns.size() <= index.parts.size() &&
-         std::ranges::equal(columns, std::span(index.parts).first(columns.size()), {}, {},
-                            &catalog::KeyPartDefinition::column);
+// The name of the index that the key needs in the table `name`, as it is now.
+std::string index_needed(std::string_view name, const ForeignKeyDefinition& key, ColumnName side) {
+  const catalog::TablePointer table = the_engine().catalog().find(name);
+  if (table == nullptr) return constraint_in_sql(key);
+  const Columns columns = numbers_of(*table, key, side);
+  const std::size_t number = table::find_index_on(*table, columns);
+  const bool is_known = !columns.empty() && number < table->indexes.size();
+  return is_known ? table->indexes[number].name : constraint_in_sql(key);
 }
 
 TABLE* altered_table(const HA_CREATE_INFO& info) {
   return info.alter_info == nullptr ? nullptr : info.alter_info->original_table;
+}
+
+// A table that is altered in place, and how.
+struct Before {
+  const TableDefinition& table;
+  const catalog::TableChange& change;
+};
+
+Refusals::Way way_of(const HA_CREATE_INFO& info, const Before* before) {
+  if (before != nullptr) return Refusals::Way::kInPlace;
+  return altered_table(info) == nullptr ? Refusals::Way::kCreate : Refusals::Way::kCopy;
 }
 
 std::string name_of(const TABLE_SHARE& table) {
@@ -110,61 +117,13 @@ std::string parent_of(const Foreign_key& key, std::string_view child) {
   return dictionary_name(database, table);
 }
 
-// Tells the client why a foreign key of a statement's table is refused.
-class Refusals {
- protected:
-  // `name` is the table's.
-  Refusals(THD* thd, bool is_altered, const std::string& name)
-      : thd_(thd), is_altered_(is_altered), name_(name) {}
-
-  std::string table_text() const {
-    const TableNames names = names_in_sql(name_);
-    return quoted_name(thd_, names.database) + "." + quoted_name(thd_, names.table);
-  }
-
-  // `of` begins with "foreign key".
-  int refuse(const std::string& of, const std::string& why) const {
-    push_warning_printf(thd_, Sql_condition::WARN_LEVEL_WARN, HA_ERR_CANNOT_ADD_FOREIGN,
-                        "%s  table %s %s constraint failed. %s", is_altered_ ? "Alter" : "Create",
-                        table_text().c_str(), of.c_str(), why.c_str());
-    return HA_ERR_CANNOT_ADD_FOREIGN;
-  }
-  int refuse_all(const std::string& why) const { return refuse("with foreign key", why); }
-  int refuse(const ForeignKeyDefinition& key, const std::string& why) const {
-    return refuse("with " + text_of_key(key), why);
-  }
-  int refuse_column(const ForeignKeyDefinition& key, const std::string& column) const {
-    return refuse(text_of_key(key), "Column " + column + " was not found.");
-  }
-  std::string text_of_key(const ForeignKeyDefinition& key) const {
-    if (catalog::generated_number(key.name, name_) == 0) {
-      return "foreign key " + quoted_name(thd_, constraint_in_sql(key));
-    }
-    std::string columns;
-    for (const catalog::ForeignKeyColumn& column : key.columns) {
-      columns += (columns.empty() ? "" : ", ") + column.child;
-    }
-    return "foreign key (" + columns + ")";
-  }
-  int refuse_duplicate(const ForeignKeyDefinition& key) const {
-    push_warning_printf(thd_, Sql_condition::WARN_LEVEL_WARN, HA_ERR_FOUND_DUPP_KEY,
-                        "CREATE or ALTER TABLE %s failed: duplicate name, %s", table_text().c_str(),
-                        constraint_text(thd_, key).c_str());
-    return HA_ERR_FOUND_DUPP_KEY;
-  }
-
-  THD* const thd_;
-  const bool is_altered_;
-  const std::string name_;  // as the table will be called in the end
-};
-
 // The foreign keys of one statement's table.
 class Maker : private Refusals {
  public:
   // `name` is the table's; `before`: the table that is altered in place, else null.
   Maker(THD* thd, const std::string& name, const HA_CREATE_INFO& info,
-        const ServerTable& translation, const TableDefinition* before = nullptr)
-      : Refusals(thd, altered_table(info) != nullptr, name),
+        const ServerTable& translation, const Before* before = nullptr)
+      : Refusals(thd, name, way_of(info, before)),
         info_(info),
         child_{&translation.definition, &translation.layout},
         before_(before),
@@ -196,19 +155,11 @@ class Maker : private Refusals {
  private:
   bool checks() const { return !ignores_foreign_keys(thd_); }
 
-  bool is_dropped(const ForeignKeyDefinition& key) const {
-    const std::string name = constraint_in_sql(key);
-    for (const Alter_drop& drop : info_.alter_info->drop_list) {
-      if (drop.type == Alter_drop::FOREIGN_KEY && equal_names(drop.name, name)) return true;
-    }
-    return false;
-  }
-
   void keep_known(std::vector<ForeignKeyDefinition>& keys) {
     if (altered_ == nullptr) return;
     for (const ForeignKeyPointer& key : the_engine().catalog().foreign_keys_of(name_)) {
       last_number_ = std::max(last_number_, catalog::generated_number(key->name, name_));
-      if (is_dropped(*key)) {
+      if (is_dropped(*key, *info_.alter_info)) {
         dropped_.push_back(key);
         continue;
       }
@@ -224,13 +175,17 @@ class Maker : private Refusals {
     if (before_ == nullptr) return renamed;
     for (catalog::ForeignKeyColumn& column : renamed.columns) {
       if (key.child == name_) {
-        column.child = catalog::renamed_column(*before_, *child_.definition, column.child);
+        column.child = new_name(column.child);
       }
       if (key.parent == name_) {
-        column.parent = catalog::renamed_column(*before_, *child_.definition, column.parent);
+        column.parent = new_name(column.parent);
       }
     }
     return renamed;
+  }
+
+  std::string new_name(const std::string& name) const {
+    return catalog::renamed_column(before_->table, before_->change, *child_.definition, name);
   }
 
   void add_new(std::vector<ForeignKeyDefinition>& keys) {
@@ -267,30 +222,38 @@ class Maker : private Refusals {
 
   int check_kept(const ForeignKeyDefinition& key) const {
     const Columns own = numbers_of(*child_.definition, key, &catalog::ForeignKeyColumn::child);
-    if (own.empty() || !checks()) return 0;
+    if (own.empty()) return 0;
     for (const std::uint32_t number : own) {
       const catalog::ColumnDefinition& column = child_.definition->columns[number];
-      if (!sets_null(key) || column.nullable) continue;
+      if (!sets_null(key) || column.nullable || !(checks() || is_in_place())) continue;
       my_error(ER_FK_COLUMN_NOT_NULL, MYF(0), column.name.c_str(), constraint_in_sql(key).c_str());
       return HA_WRONG_CREATE_OPTION;
     }
-    if (table::find_index_on(*child_.definition, own) < child_.definition->indexes.size()) return 0;
-    return refuse_dropped_index(key);
+    if (!checks()) return 0;
+    const auto child = &catalog::ForeignKeyColumn::child;
+    if (!keeps_index_on(own) && had_index_on(key, child)) return refuse_index_of(key, child);
+    if (key.parent != name_) return 0;
+    const auto parent = &catalog::ForeignKeyColumn::parent;
+    const bool has_index = keeps_index_on(numbers_of(*child_.definition, key, parent));
+    return has_index || !had_index_on(key, parent) ? 0 : refuse_index_of(key, parent);
   }
 
-  int refuse_dropped_index(const ForeignKeyDefinition& key) const {
-    const catalog::TablePointer before = the_engine().catalog().find(name_);
-    std::string index = constraint_in_sql(key);
-    if (before != nullptr) {
-      const bool is_child = key.child == child_.definition->name;
-      const Columns columns = numbers_of(
-          *before, key,
-          is_child ? &catalog::ForeignKeyColumn::child : &catalog::ForeignKeyColumn::parent);
-      const std::size_t number = table::find_index_on(*before, columns);
-      if (!columns.empty() && number < before->indexes.size()) index = before->indexes[number].name;
-    }
-    my_error(ER_DROP_INDEX_FK, MYF(0), index.c_str());
-    return HA_WRONG_CREATE_OPTION;  // the server is not to tell of an index of its own
+  // False where the index that the key needs has gone before, without checks, and the table is
+  // altered in place: a copy has to begin with all that its foreign keys need.
+  bool had_index_on(const ForeignKeyDefinition& key, ColumnName side) const {
+    if (before_ == nullptr) return true;
+    const ForeignKeyPointer old = the_engine().catalog().find_foreign_key(key.name, key.child);
+    const Columns columns = numbers_of(before_->table, old == nullptr ? key : *old, side);
+    return has_index_on(before_->table, columns);
+  }
+
+  int refuse_index_of(const ForeignKeyDefinition& key, ColumnName side) const {
+    return refuse_dropped_index(key, index_needed(name_, key, side));
+  }
+
+  // Of this table as it will be. Its columns are not missing: the server refuses that before.
+  bool keeps_index_on(const Columns& columns) const {
+    return columns.empty() || has_index_on(*child_.definition, columns);
   }
 
   int check_name(const ForeignKeyDefinition& key,
@@ -305,7 +268,7 @@ class Maker : private Refusals {
     };
     const auto first_new = keys.begin() + static_cast<std::ptrdiff_t>(kept_);
     if (std::count_if(first_new, keys.end(), has_name) > 1) {
-      return refuse(key, "Another foreign key of the statement has this name.");
+      return refuse_second(key);
     }
     const bool is_taken = std::any_of(keys.begin(), first_new, has_name) || is_unchanged(key) ||
                           the_engine().catalog().find_foreign_key(key.name, name_) != nullptr;
@@ -328,17 +291,24 @@ class Maker : private Refusals {
     for (std::size_t i = 0; i < own.size(); ++i) {
       const catalog::ColumnDefinition& column = child.columns[own[i]];
       key.columns[i].child = column.name;
-      if (sets_null(key) && !column.nullable) {
-        return refuse(key, "You have defined a SET NULL condition but column '" + column.name +
-                               "' is defined as NOT NULL.");
-      }
+      if (sets_null(key) && !column.nullable) return refuse_set_null(key, column.name);
     }
     if (table::find_index_on(child, own) == child.indexes.size()) {
       return refuse(key, "There is no index in table " + table_text() +
                              " where the columns appear as the first columns.");
     }
-    if (key.parent == name_) return check_parent(key, own, child_);
+    if (key.parent == name_) return check_self(key, own);
     return check_other_parent(key, own);
+  }
+
+  // An ALTER TABLE that copies cannot make the index as well: InnoDB looks at the table as it was.
+  int check_self(ForeignKeyDefinition& key, const Columns& own) const {
+    const catalog::TablePointer before = is_copied() ? the_engine().catalog().find(name_) : nullptr;
+    if (before != nullptr) {
+      const Columns referenced = numbers_of(*before, key, &catalog::ForeignKeyColumn::parent);
+      if (!has_index_on(*before, referenced)) return refuse_missing_index(key, *before, referenced);
+    }
+    return check_parent(key, own, child_);
   }
 
   int check_other_parent(ForeignKeyDefinition& key, const Columns& own) const {
@@ -359,7 +329,7 @@ class Maker : private Refusals {
     return check_parent(key, own, {parent.get(), &layout.value()});
   }
 
-  // Of a table that the dictionary does not have: what it is then. Empty if there is none.
+  // What a table is that the dictionary does not have. Empty if there is none.
   std::string why_not_referenced(const TableNames& names) const {
     const LEX_CSTRING database = {names.database.c_str(), names.database.size()};
     const LEX_CSTRING table = {names.table.c_str(), names.table.size()};
@@ -376,7 +346,8 @@ class Maker : private Refusals {
 
   int check_parent(ForeignKeyDefinition& key, const Columns& own, const Side& parent) const {
     for (const catalog::ForeignKeyColumn& column : key.columns) {
-      if (find_column(*parent.definition, column.parent) == parent.definition->columns.size()) {
+      if (find_given_column(*parent.definition, column.parent) ==
+          parent.definition->columns.size()) {
         return refuse_column(key, column.parent);
       }
     }
@@ -384,18 +355,14 @@ class Maker : private Refusals {
         numbers_of(*parent.definition, key, &catalog::ForeignKeyColumn::parent);
     const auto& indexes = parent.definition->indexes;
     if (table::find_index_on(*parent.definition, referenced) == indexes.size()) {
-      const bool has_prefixes = std::ranges::any_of(
-          indexes, [&](const auto& index) { return begins_with_prefixes(index, referenced); });
-      return refuse(key, std::string("There is ") + (has_prefixes ? "only prefix" : "no") +
-                             " index in the referenced table where the referenced columns appear "
-                             "as the first columns.");
+      return refuse_missing_index(key, *parent.definition, referenced);
     }
     for (std::size_t i = 0; i < own.size(); ++i) {
       const catalog::ColumnDefinition& column = parent.definition->columns[referenced[i]];
       key.columns[i].parent = column.name;
       const codec::ColumnLayout& child_column = child_.layout->columns[own[i]];
       const codec::ColumnLayout& parent_column = parent.layout->columns[referenced[i]];
-      if (key.on_update == ReferentialAction::kCascade && parent_column.nullable &&
+      if (refuses_null(key) && !is_in_place() && thd_->is_strict_mode() && parent_column.nullable &&
           !child_column.nullable) {
         return refuse(key, "Column '" + key.columns[i].child +
                                "' is defined as NOT NULL, but the "
@@ -403,8 +370,9 @@ class Maker : private Refusals {
                                column.name + "' is not, and is cascaded.");
       }
       if (!codec::are_equal_in_keys(child_column, parent_column)) {
-        return refuse(key, "Field type or character set for column '" + key.columns[i].child +
-                               "' does not match referenced column '" + column.name + "'.");
+        return refuse_parent(key, "Field type or character set for column '" +
+                                      key.columns[i].child +
+                                      "' does not match referenced column '" + column.name + "'.");
       }
     }
     return 0;
@@ -417,34 +385,22 @@ class Maker : private Refusals {
       if (key->child == name_) continue;
       const Columns columns =
           numbers_of(*child_.definition, with_new_names(*key), &catalog::ForeignKeyColumn::parent);
-      const bool has_index = !columns.empty() && table::find_index_on(*child_.definition, columns) <
-                                                     child_.definition->indexes.size();
-      if (has_index && matches_child(*key, columns)) continue;
-      if (altered_ != nullptr && !has_index) return refuse_dropped_index(*key);
-      return HA_ERR_CANNOT_ADD_FOREIGN;
+      const bool has_index = has_index_on(*child_.definition, columns);
+      if (has_index && matches_child(*key, columns, *child_.layout)) continue;
+      if (altered_ != nullptr && !has_index) {
+        if (!had_index_on(*key, &catalog::ForeignKeyColumn::parent)) continue;
+        return refuse_index_of(*key, &catalog::ForeignKeyColumn::parent);
+      }
+      // Types that do not fit were made without checks.
+      if (before_ != nullptr && !can_lead_to(*key, before_->table)) continue;
+      return refuse_referenced(*key);
     }
     return 0;
   }
 
-  bool matches_child(const ForeignKeyDefinition& key, const Columns& columns) const {
-    const catalog::TablePointer child = the_engine().catalog().find(key.child);
-    if (child == nullptr) return true;
-    const Columns referencing = numbers_of(*child, key, &catalog::ForeignKeyColumn::child);
-    const Result<codec::TableLayout> layout =
-        table::make_stored_layout(*child, g_plugin->collations);
-    if (referencing.empty() || !layout.is_ok()) return false;
-    for (std::size_t i = 0; i < columns.size(); ++i) {
-      if (!codec::are_equal_in_keys(layout.value().columns[referencing[i]],
-                                    child_.layout->columns[columns[i]])) {
-        return false;
-      }
-    }
-    return true;
-  }
-
   const HA_CREATE_INFO& info_;
   const Side child_;
-  const TableDefinition* const before_;
+  const Before* const before_;
   TABLE* const altered_;
   std::uint32_t last_number_ = 0;
   std::size_t kept_ = 0;  // of the keys: the first ones, which the altered table has
@@ -452,6 +408,13 @@ class Maker : private Refusals {
 };
 
 }  // namespace
+
+bool can_lead_to(const ForeignKeyDefinition& key, const TableDefinition& parent) {
+  const Columns columns = numbers_of(parent, key, &catalog::ForeignKeyColumn::parent);
+  if (!has_index_on(parent, columns)) return false;
+  const Result<codec::TableLayout> layout = table::make_stored_layout(parent, g_plugin->collations);
+  return layout.is_ok() && matches_child(key, columns, layout.value());
+}
 
 int make_foreign_keys(THD* thd, const TABLE& form, const HA_CREATE_INFO& info,
                       const ServerTable& translation, std::vector<ForeignKeyDefinition>& keys) {
@@ -471,6 +434,21 @@ int check_renamed_constraints(std::string_view from, std::string_view to) {
   return 0;
 }
 
+int check_references_to_name(THD* thd, std::string_view from, std::string_view to) {
+  // What was there before a crash is completed, or undone.
+  if (thd == nullptr || !mysqld_server_started) return 0;
+  const catalog::TablePointer table = the_engine().catalog().find(from);
+  if (table == nullptr) return 0;
+  for (const ForeignKeyPointer& key : the_engine().catalog().references_by_name(to)) {
+    if (can_lead_to(*key, *table)) continue;
+    push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, HA_ERR_CANNOT_ADD_FOREIGN,
+                        "The table lacks the columns, or an index that begins with them, of %s",
+                        constraint_with_table(thd, *key).c_str());
+    return HA_ERR_CANNOT_ADD_FOREIGN;
+  }
+  return 0;
+}
+
 std::string name_before_copy(THD* thd, std::string_view from, std::string_view to) {
   if (thd == nullptr || thd_sql_command(thd) != SQLCOM_ALTER_TABLE) return "";
   if (!is_servers_own_name(from) || is_servers_own_name(to)) return "";
@@ -483,10 +461,15 @@ std::string name_before_copy(THD* thd, std::string_view from, std::string_view t
 }
 
 int change_foreign_keys(THD* thd, const HA_CREATE_INFO& info, const TableDefinition& table,
-                        const ServerTable& translation, catalog::ForeignKeyChanges& changes) {
+                        const catalog::TableChange& change, const ServerTable& translation,
+                        catalog::ForeignKeyChanges& changes) {
   std::vector<ForeignKeyDefinition> keys;
-  Maker maker(thd, table.name, info, translation, &table);
-  const int error = info.tmp_table() ? maker.refuse_temporary() : maker.make(keys);
+  const Before before = {table, change};
+  Maker maker(thd, table.name, info, translation, &before);
+  int error = info.tmp_table() ? maker.refuse_temporary() : maker.make(keys);
+  if (error == 0 && !ignores_foreign_keys(thd) && thd->is_strict_mode()) {
+    error = check_cascaded_nulls(table, change, translation.definition, keys);
+  }
   if (error != 0) return error;
   for (const ForeignKeyPointer& key : the_engine().catalog().foreign_keys_of(table.name)) {
     const bool is_kept = std::ranges::find(keys, key->id, &ForeignKeyDefinition::id) != keys.end();
@@ -503,9 +486,13 @@ int check_not_referenced(THD* thd, std::string_view name) {
   if (!mysqld_server_started) return 0;
   const bool drops_database = thd_sql_command(thd) == SQLCOM_DROP_DB;
   const std::string_view database = name.substr(0, name.find('/') + 1);
-  for (const ForeignKeyPointer& key : the_engine().catalog().references_to(name)) {
-    if (key->child == name || is_servers_own_name(key->child)) continue;
+  for (const ForeignKeyPointer& key : the_engine().catalog().references_by_name(name)) {
+    if (key->child == name) continue;
     if (drops_database && key->child.starts_with(database)) continue;
+    const TableNames names = names_in_sql(name);
+    note_refused_definition(thd, "cannot drop table " + quoted_name(thd, names.database) + "." +
+                                     quoted_name(thd, names.table) + ", which is referenced by\n" +
+                                     constraint_with_table(thd, *key));
     return HA_ERR_ROW_IS_REFERENCED;
   }
   return 0;

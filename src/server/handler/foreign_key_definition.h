@@ -3,6 +3,7 @@
 #include <string_view>
 #include <vector>
 
+#include "catalog/altered_definition.h"
 #include "catalog/foreign_keys.h"
 #include "server/convert/table_layout.h"
 #include "server/mariadb.h"
@@ -17,16 +18,25 @@ int make_foreign_keys(THD* thd, const TABLE& form, const HA_CREATE_INFO& info,
                       const ServerTable& translation,
                       std::vector<catalog::ForeignKeyDefinition>& keys);
 
+// Whether `parent` has an index that the foreign key can lead to, and the child's columns are of
+// the same types. Without a child they are.
+bool can_lead_to(const catalog::ForeignKeyDefinition& key, const catalog::TableDefinition& parent);
+
 // Whether the foreign keys of a table may have the names that its new name gives them. Else tells
 // the client, and returns an error.
 int check_renamed_constraints(std::string_view from, std::string_view to);
-// Of a copy that gets its final name: the name of the table that it is made of, if the ALTER TABLE
-// gives it another one. Else empty.
+// Whether the table `from` can be what foreign keys lead to already that reference the name `to`.
+// Else tells the client, and returns an error.
+int check_references_to_name(THD* thd, std::string_view from, std::string_view to);
+// If a copy gets its final name, and its ALTER TABLE gives the table another one: the name of the
+// table that the copy is made of. Else empty.
 std::string name_before_copy(THD* thd, std::string_view from, std::string_view to);
 
-// The same for an ALTER TABLE in place, which makes `translation` of `table` and looks at no rows.
+// The same for an ALTER TABLE in place, which makes `translation` of `table` by `change` and looks
+// at no rows.
 int change_foreign_keys(THD* thd, const HA_CREATE_INFO& info, const catalog::TableDefinition& table,
-                        const ServerTable& translation, catalog::ForeignKeyChanges& changes);
+                        const catalog::TableChange& change, const ServerTable& translation,
+                        catalog::ForeignKeyChanges& changes);
 
 // Whether rows are written without a look at foreign keys.
 inline bool ignores_foreign_keys(THD* thd) {

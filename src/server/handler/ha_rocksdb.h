@@ -103,6 +103,10 @@ class ha_rocksdb final : public handler {
       TABLE* altered, Alter_inplace_info* info) noexcept override;
   bool prepare_inplace_alter_table(TABLE* altered, Alter_inplace_info* info) noexcept override;
   bool inplace_alter_table(TABLE* altered, Alter_inplace_info* info) noexcept override;
+  bool can_convert_nocopy(const Field& field, const Column_definition& to) const noexcept override;
+  Compare_keys compare_key_parts(const Field& field, const Column_definition& to,
+                                 const KEY_PART_INFO& part,
+                                 const KEY_PART_INFO& new_part) const noexcept override;
   bool commit_inplace_alter_table(TABLE* altered, Alter_inplace_info* info,
                                   bool commit) noexcept override;
   ulonglong table_version() const noexcept override;
@@ -218,6 +222,10 @@ class ha_rocksdb final : public handler {
   // The same, or commits in the middle of the statement, if that is asked for.
   int end_row(int error);
 
+  // ---- definitions (handler_create.cc)
+  int await_references_to_copied(const HA_CREATE_INFO& info);
+  int report_replaced(Status status);
+
   // ---- copies in portions (handler_copy.cc)
   // Whether nobody else can open the table before the copy that begins now is complete, the server
   // drops it otherwise, and looks up none of its rows before.
@@ -252,9 +260,15 @@ class ha_rocksdb final : public handler {
 
   bool fail_statement(Status status);
   bool fail_statement(int error);
-  bool fail_duplicate(TABLE& altered, std::size_t index_number, const std::string& primary_key);
+  int check_nulls(const TABLE& altered, const catalog::TableDefinition& definition,
+                  const catalog::TableChange& change, const Alter_info& info);
+  int refuse_null(const Field& before, const Field& after, const Alter_info& info, ulong row);
+  bool fail_duplicate(TABLE& altered, const catalog::TableChange& change, unsigned index,
+                      const std::string& primary_key);
   // Translates a status; keeps its text for get_error_message().
   int report(Status status);
+  // The same for a change of a row; null stands for a record that was not, or is no more.
+  int report_change(Status status, const uchar* old_record, const uchar* new_record);
   // Fails a statement that would write, before it does anything, while the engine is read-only.
   int refuse_if_read_only(THD* thd, int lock_type);
   // The result of a read: 0, `not_found`, or the error.
@@ -281,14 +295,12 @@ class ha_rocksdb final : public handler {
   bool is_only_read() const;
   bool is_one_read(uint index);
   void prepare_seek(const uchar* record);
-  // Encodes a search key; a unique index's without the primary key parts. Returns its parts.
+  // Encodes a search key. Returns its parts.
   std::size_t make_prefix(uint index, const uchar* key, key_part_map parts, std::string& prefix);
-  int read_extended(uchar* record, const uchar* key, uint key_length, ha_rkey_function mode);
   static std::size_t count_parts(const KEY& key, key_part_map parts);
   bool is_point_read(uint index, std::size_t part_count, const uchar* key) const;
   void make_bounds(uint index, const key_range* start, const key_range* end, std::string& lower,
                    std::string& upper);
-  bool extends_unique(uint index, const key_range* range) const;
   std::uint64_t expected_bytes() const;
   Status seek_range(const key_range* start, const key_range* end, bool is_equality, bool& found);
   bool is_filtered(const uchar* record) const;
@@ -296,7 +308,6 @@ class ha_rocksdb final : public handler {
   int fill_batch();
   bool is_batch_full() const;
   std::optional<std::string_view> point_in_primary();
-  bool may_defer_range() const;
   void fill_duplicate_position();
   int note_auto_increment(const uchar* record);
   void write_position(std::string_view primary_key, uchar* position) const;
@@ -321,8 +332,7 @@ class ha_rocksdb final : public handler {
   bool reads_whole_rows_ = false;
   bool reads_once_ = false;
   bool scan_started_ = false;
-  bool is_point_range_ = false;   // the range read was answered by a point read
-  bool delegates_range_ = false;  // the range read is the base class's
+  bool is_point_range_ = false;  // the range read was answered by a point read
   StatementCounts counts_;
   std::string error_text_;
   ErrorCode error_status_ = ErrorCode::kOk;

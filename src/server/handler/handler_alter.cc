@@ -1,7 +1,7 @@
-#include <algorithm>
-
 #include "server/convert/table_layout.h"
+#include "server/handler/column_changes.h"
 #include "server/handler/definition_check.h"
+#include "server/handler/foreign_key_columns.h"
 #include "server/handler/foreign_key_definition.h"
 #include "server/handler/ha_rocksdb.h"
 #include "server/handler/index_families.h"
@@ -17,7 +17,13 @@ namespace {
 // What changes nothing that the engine keeps: the server writes its own definition.
 constexpr alter_table_operations kServersOwn =
     ALTER_COLUMN_DEFAULT | ALTER_DROP_CHECK_CONSTRAINT | ALTER_OPTIONS | ALTER_RENAME |
-    ALTER_INDEX_IGNORABILITY | ALTER_CHANGE_INDEX_COMMENT | ALTER_INDEX_ORDER | ALTER_PARTITIONED;
+    ALTER_INDEX_IGNORABILITY | ALTER_CHANGE_INDEX_COMMENT | ALTER_INDEX_ORDER | ALTER_PARTITIONED |
+    ALTER_COLUMN_INDEX_LENGTH;
+// What the history of the rows has to know.
+constexpr alter_table_operations kOfColumns =
+    ALTER_ADD_STORED_BASE_COLUMN | ALTER_ADD_VIRTUAL_COLUMN | ALTER_DROP_STORED_COLUMN |
+    ALTER_DROP_VIRTUAL_COLUMN | ALTER_STORED_COLUMN_ORDER | ALTER_VIRTUAL_COLUMN_ORDER |
+    ALTER_COLUMN_NULLABLE | ALTER_COLUMN_NOT_NULLABLE | ALTER_COLUMN_TYPE_CHANGE_BY_ENGINE;
 // What the dictionary alone has to know.
 constexpr alter_table_operations kOfDictionary =
     ALTER_COLUMN_NAME | ALTER_RENAME_INDEX | ALTER_DROP_NON_UNIQUE_NON_PRIM_INDEX |
@@ -30,11 +36,23 @@ bool has(const Alter_inplace_info& info, alter_table_operations operations) {
   return (info.handler_flags & operations) != 0;
 }
 
-bool changes_dictionary(const Alter_inplace_info& info) {
+// Of those that a new column's definition says the server tells by no flag.
+bool adds_foreign_keys(const Alter_inplace_info& info) {
+  for (const Key& key : info.alter_info->key_list) {
+    if (key.type == Key::FOREIGN_KEY && !key.old) return true;
+  }
+  return has(info, ALTER_ADD_FOREIGN_KEY);
+}
+
+// Whatever the server calls the change: what differs from the dictionary has to be in it, or nobody
+// could open the table. An index that goes and comes again may just have another place.
+bool changes_dictionary(const Alter_inplace_info& info, const catalog::TableDefinition& table,
+                        const catalog::TableDefinition& altered) {
+  if (!catalog::find_difference(table, altered).empty()) return true;
   // An index that is ignored comes with this flag, too.
   const bool renames_indexes = info.rename_keys.size() != 0;
   const alter_table_operations others = kOfDictionary & ~ALTER_RENAME_INDEX;
-  return renames_indexes || has(info, others | kBuilding);
+  return renames_indexes || has(info, others | kOfColumns | kBuilding);
 }
 
 catalog::RenamedIndexes renamed_indexes(const Alter_inplace_info& info) {
@@ -46,13 +64,36 @@ catalog::RenamedIndexes renamed_indexes(const Alter_inplace_info& info) {
   return renamed;
 }
 
+// Nothing if the engine cannot tell what becomes of the rows.
+std::optional<catalog::TableChange> change_of(const TABLE& table, const TABLE& altered,
+                                              const Alter_inplace_info& info,
+                                              const ServerTable& translation) {
+  std::optional<catalog::TableChange> change = catalog::TableChange();
+  if (has(info, kOfColumns)) {
+    const bool replaces_null = !table.in_use->is_strict_mode();
+    change = find_changes(table, altered, info, translation, replaces_null);
+  }
+  if (change.has_value()) change->indexes = renamed_indexes(info);
+  return change;
+}
+
 // An ALTER TABLE that changes the dictionary. The server ends it with the statement, whatever has
 // happened: then what was not published is given up.
 class Alteration final : public inplace_alter_handler_ctx {
  public:
-  Alteration(catalog::TablePointer altered, catalog::ForeignKeyChanges foreign_keys)
-      : altered_(std::move(altered)), foreign_keys_(std::move(foreign_keys)) {}
+  Alteration(const catalog::TableDefinition& table, catalog::TablePointer altered,
+             catalog::TableChange change, catalog::ForeignKeyChanges foreign_keys)
+      : altered_(std::move(altered)),
+        builds_(!catalog::new_indexes(table, *altered_).empty()),
+        change_(std::move(change)),
+        foreign_keys_(std::move(foreign_keys)) {}
   ~Alteration() override { abandon(); }
+
+  // Whether there are new indexes to be built.
+  bool builds() const { return builds_; }
+  const catalog::TableChange& change() const { return change_; }
+  // Until it is published or abandoned.
+  const catalog::TableDefinition& definition() const { return *altered_; }
 
   Status build(THD* thd, const codec::TableLayout& layout,
                const table::Interruption& interruption) {
@@ -63,11 +104,10 @@ class Alteration final : public inplace_alter_handler_ctx {
     return Status::ok();
   }
   const table::IndexBuilder::Duplicate& duplicate() const { return duplicate_; }
-  Status publish(THD* thd) {
-    BASALT_TRY(the_engine().publish_altered(altered_, rows_, foreign_keys_, thd));
-    altered_.reset();
-    return Status::ok();
+  engine::Engine::BuiltTable result() const {
+    return {catalog::AlteredTable(altered_, change_, foreign_keys_), rows_};
   }
+  void note_published() { altered_.reset(); }
   void abandon() {
     if (altered_ == nullptr) return;
     the_engine().abandon_indexes(altered_);
@@ -76,47 +116,83 @@ class Alteration final : public inplace_alter_handler_ctx {
 
  private:
   catalog::TablePointer altered_;  // null when it is published or abandoned
+  const bool builds_;
+  const catalog::TableChange change_;
   const catalog::ForeignKeyChanges foreign_keys_;
   std::optional<std::uint64_t> rows_;  // that were read for new indexes
   table::IndexBuilder::Duplicate duplicate_;
 };
+
+// Whether the statement asks for what does not copy.
+bool wants_no_copy(THD* thd, const Alter_inplace_info& info) {
+  return info.alter_info->algorithm(thd) >= Alter_info::ALTER_TABLE_ALGORITHM_INPLACE;
+}
 
 // Null where the dictionary stays as it is.
 Alteration* alteration_of(const Alter_inplace_info& info) {
   return static_cast<Alteration*>(info.handler_ctx);
 }
 
+// Those of all partitions, where the server has the first one commit them together. None where the
+// dictionary stays as it is.
+std::vector<Alteration*> take_alterations(Alter_inplace_info& info) {
+  std::vector<Alteration*> all;
+  if (info.group_commit_ctx == nullptr) {
+    if (info.handler_ctx != nullptr) all.push_back(alteration_of(info));
+    return all;
+  }
+  for (inplace_alter_handler_ctx** next = info.group_commit_ctx; *next != nullptr; ++next) {
+    all.push_back(static_cast<Alteration*>(*next));
+  }
+  info.group_commit_ctx = nullptr;  // so that the server asks no other partition
+  return all;
+}
+
+// By which check_version() is asked for a table with partitions; nothing for one without.
+std::optional<catalog::AlterationId> alteration_id(const TABLE& altered,
+                                                   const std::string& table_name) {
+  const std::size_t partition = table_name.find(kPartitionMark);
+  if (partition == std::string::npos) return std::nullopt;
+  const LEX_CUSTRING& id = altered.s->tabledef_version;
+  return catalog::AlterationId{table_name.substr(0, partition),
+                               {reinterpret_cast<const char*>(id.str), id.length}};
+}
+
 }  // namespace
 
-// Types of columns are in the dictionary and in rows: what changes them, or the primary key, goes
-// through a new table. So do indexes of tables for which the server checks a uniqueness by reading,
-// and changes of partitions, which would change one after the other; and ALTER IGNORE, which leaves
-// duplicates out. A foreign key for which rows must be looked at is checked while they are copied.
+// What needs other rows, or another primary key, goes through a new table. So do indexes of tables
+// for which the server checks a uniqueness by reading, and ALTER IGNORE, which leaves duplicates
+// out. A foreign key for which rows must be looked at is checked while they are copied.
 enum_alter_inplace_result ha_rocksdb::check_if_supported_inplace_alter(
     TABLE* altered, Alter_inplace_info* info) noexcept {
-  const bool is_possible =
-      !has(*info, ~(kServersOwn | kOfDictionary | kBuilding)) &&
-      (info->create_info->used_fields & HA_CREATE_USED_AUTO) == 0 && !info->ignore &&
-      !is_sequence() && table_share->tmp_table == NO_TMP_TABLE && !moves_indexes(*table, *altered);
-  if (!is_possible) return HA_ALTER_INPLACE_NOT_SUPPORTED;
-  if (has(*info, ALTER_ADD_FOREIGN_KEY) && !ignores_foreign_keys(ha_thd())) {
+  if (adds_foreign_keys(*info) && !ignores_foreign_keys(ha_thd())) {
     info->unsupported_reason = my_get_err_msg(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_FK_CHECK);
     return HA_ALTER_INPLACE_NOT_SUPPORTED;
   }
+  if (wants_no_copy(ha_thd(), *info) && refuse_changed_types(opened().definition().name, *info)) {
+    return HA_ALTER_ERROR;
+  }
+  const bool is_possible = !has(*info, ~(kServersOwn | kOfDictionary | kOfColumns | kBuilding)) &&
+                           (info->create_info->used_fields & HA_CREATE_USED_AUTO) == 0 &&
+                           !info->ignore && !is_sequence() &&
+                           table_share->tmp_table == NO_TMP_TABLE &&
+                           info->alter_info->partition_flags == 0 &&
+                           (table->part_info == nullptr) == (altered->part_info == nullptr) &&
+                           !moves_indexes(*table, *altered);
+  if (!is_possible) return HA_ALTER_INPLACE_NOT_SUPPORTED;
   ServerTable translation =
       translate_table(*altered, opened().definition().name, g_plugin->collations);
-  if (table->part_info != nullptr || altered->part_info != nullptr) {
-    // A comment may move the index of one partition to another family.
-    const bool stays_as_it_is =
-        !changes_dictionary(*info) && !has(*info, ALTER_CHANGE_INDEX_COMMENT) &&
-        catalog::find_difference(opened().definition(), translation.definition).empty();
-    return stays_as_it_is ? HA_ALTER_INPLACE_INSTANT : HA_ALTER_INPLACE_NOT_SUPPORTED;
-  }
-  if (!catalog::alter_in_place(opened().definition(), renamed_indexes(*info),
-                               translation.definition)) {
+  const auto change = change_of(*table, *altered, *info, translation);
+  if (!change.has_value() || moves_rows(*table, *altered, *change) ||
+      changes_foreign_keys(opened().definition(), *change, translation.definition,
+                           *info->alter_info) ||
+      !catalog::alter_in_place(opened().definition(), *change, translation.definition)) {
     return HA_ALTER_INPLACE_NOT_SUPPORTED;
   }
-  if (!has(*info, kBuilding)) return HA_ALTER_INPLACE_INSTANT;
+  const bool reads_rows =
+      has(*info, ALTER_COLUMN_NOT_NULLABLE) ||
+      !catalog::new_indexes(opened().definition(), translation.definition).empty();
+  if (!reads_rows) return HA_ALTER_INPLACE_INSTANT;
   if (table->s->long_unique_table || table->s->period.unique_keys != 0) {
     return HA_ALTER_INPLACE_NOT_SUPPORTED;
   }
@@ -131,66 +207,131 @@ enum_alter_inplace_result ha_rocksdb::check_if_supported_inplace_alter(
 // build would.
 bool ha_rocksdb::prepare_inplace_alter_table(TABLE* altered, Alter_inplace_info* info) noexcept {
   if (check_definition(ha_thd(), *altered, *info->create_info) != 0) return true;
-  if (!changes_dictionary(*info)) return false;
   const std::string& name = opened().definition().name;
   ServerTable translation = translate_table(*altered, name, g_plugin->collations);
+  if (!changes_dictionary(*info, opened().definition(), translation.definition)) return false;
+  std::optional<catalog::TableChange> change = change_of(*table, *altered, *info, translation);
+  BASALT_ASSERT(change.has_value());  // as when the server has asked whether it is possible
   catalog::ForeignKeyChanges foreign_keys;
   const int error = change_foreign_keys(ha_thd(), *info->create_info, opened().definition(),
-                                        translation, foreign_keys);
+                                        *change, translation, foreign_keys);
   if (error != 0) return fail_statement(error);
   Result<catalog::TablePointer> reserved = the_engine().reserve_indexes(
-      std::move(translation.definition), index_families(*altered, name), renamed_indexes(*info));
+      std::move(translation.definition), index_families(*altered, name), *change);
   if (!reserved.is_ok()) return fail_statement(reserved.take_status());
-  info->handler_ctx =
-      new (ha_thd()->mem_root) Alteration(reserved.value(), std::move(foreign_keys));
+  info->handler_ctx = new (ha_thd()->mem_root) Alteration(
+      opened().definition(), reserved.value(), std::move(*change), std::move(foreign_keys));
   if (info->handler_ctx != nullptr) return false;
   the_engine().abandon_indexes(reserved.value());  // no memory, as the server has told the client
   return true;
 }
 
 bool ha_rocksdb::inplace_alter_table(TABLE* altered, Alter_inplace_info* info) noexcept {
-  if (!has(*info, kBuilding)) return false;
-  Alteration& alteration = *alteration_of(*info);
-  Status status = alteration.build(ha_thd(), opened().layout(), Session::of(ha_thd()));
+  Alteration* const alteration = alteration_of(*info);
+  if (alteration == nullptr) return false;
+  if (const int error =
+          check_nulls(*altered, alteration->definition(), alteration->change(), *info->alter_info);
+      error != 0) {
+    return fail_statement(error);
+  }
+  if (!alteration->builds()) return false;
+  const ServerTable translation =
+      translate_table(*altered, opened().definition().name, g_plugin->collations);
+  Status status = alteration->build(ha_thd(), translation.layout, Session::of(ha_thd()));
   if (status.is(ErrorCode::kDuplicateKey)) {
-    const table::IndexBuilder::Duplicate& row = alteration.duplicate();
-    return fail_duplicate(*altered, row.index_number, row.primary_key);
+    const table::IndexBuilder::Duplicate& row = alteration->duplicate();
+    return fail_duplicate(*altered, alteration->change(),
+                          translation.server_index(row.index_number), row.primary_key);
   }
   warn_if_undecided(ha_thd(), status);
   return fail_statement(std::move(status));
 }
 
-// Tells the client of the values that the row has in an index of `altered`, which has the columns
-// of our table. Always true.
-bool ha_rocksdb::fail_duplicate(TABLE& altered, std::size_t index_number,
+// Whether columns that are made NOT NULL are so in all rows. In strict mode, and of columns of
+// foreign keys, for which nothing stands that has not been looked for in the parent, NULL is an
+// error; else the client is warned, as where the server copies.
+int ha_rocksdb::check_nulls(const TABLE& altered, const catalog::TableDefinition& definition,
+                            const catalog::TableChange& change, const Alter_info& info) {
+  const std::vector<std::size_t> columns =
+      catalog::made_not_null(opened().definition(), change, definition);
+  if (columns.empty()) return 0;
+  MY_BITMAP* const read_set = table->read_set;
+  bitmap_clear_all(&table->tmp_set);
+  for (const std::size_t column : columns) {
+    bitmap_set_bit(&table->tmp_set, change.column_before(column));
+  }
+  table->column_bitmaps_set_no_signal(&table->tmp_set, table->write_set);
+  int error = ha_rnd_init(true);
+  for (ulong row = 1; error == 0; ++row) {
+    error = ha_rnd_next(table->record[0]);
+    for (const std::size_t column : columns) {
+      const Field& before = *table->field[change.column_before(column)];
+      if (error != 0 || !before.is_null()) continue;
+      error = refuse_null(before, *altered.field[column], info, row);
+    }
+  }
+  ha_rnd_end();
+  table->column_bitmaps_set_no_signal(read_set, table->write_set);
+  return error == HA_ERR_END_OF_FILE ? 0 : error;
+}
+
+int ha_rocksdb::refuse_null(const Field& before, const Field& after, const Alter_info& info,
+                            ulong row) {
+  THD* const thd = ha_thd();
+  const char* const name = after.field_name.str;
+  const bool needs_parent =
+      !ignores_foreign_keys(thd) && is_of_foreign_key(opened().definition().name, before, info);
+  if (thd->is_strict_mode() || needs_parent) {
+    my_error(WARN_DATA_TRUNCATED, MYF(0), name, row);
+    return HA_ERR_GENERIC;
+  }
+  push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, WARN_DATA_TRUNCATED,
+                      ER_THD(thd, WARN_DATA_TRUNCATED), name, row);
+  return 0;
+}
+
+// Tells the client of the values that the row has in the server's index of that number. Always
+// true.
+bool ha_rocksdb::fail_duplicate(TABLE& altered, const catalog::TableChange& change, unsigned index,
                                 const std::string& primary_key) {
-  const ServerTable translation =
-      translate_table(altered, opened().definition().name, g_plugin->collations);
-  const auto& numbers = translation.index_numbers;
-  const auto number = std::ranges::find(numbers, index_number) - numbers.begin();
   MY_BITMAP* const read_set = tmp_use_all_columns(table, &table->read_set);
   write_position(primary_key, ref);
   int error = ha_rnd_init(false);
-  if (error == 0) error = rnd_pos(altered.record[0], ref);
+  if (error == 0) error = rnd_pos(table->record[0], ref);
   ha_rnd_end();
+  // New columns have their defaults there. Of NULL that becomes zero the client has been told.
+  const Check_level_instant_set silence(ha_thd(), CHECK_FIELD_IGNORE);
+  for (uint i = 0; error == 0 && i < altered.s->fields; ++i) {
+    const std::uint32_t before = change.column_before(i);
+    if (before == catalog::ColumnOrigin::kNew || !altered.field[i]->stored_in_db()) continue;
+    Copy_field copy;
+    copy.set(altered.field[i], table->field[before], false);
+    copy.do_copy(&copy);
+  }
   tmp_restore_column_map(&table->read_set, read_set);
   if (error != 0) return fail_statement(error);
-  print_keydup_error(&altered, &altered.key_info[number], MYF(0));
+  print_keydup_error(&altered, &altered.key_info[index], MYF(0));
   return true;
 }
 
 // Also asked to give up what has not begun, and what could not be published.
-bool ha_rocksdb::commit_inplace_alter_table(TABLE*, Alter_inplace_info* info,
+bool ha_rocksdb::commit_inplace_alter_table(TABLE* altered, Alter_inplace_info* info,
                                             bool commit) noexcept {
-  Alteration* const alteration = alteration_of(*info);
-  if (alteration == nullptr) return false;
   if (!commit) {
-    alteration->abandon();
+    Alteration* const alteration = alteration_of(*info);
+    if (alteration != nullptr) alteration->abandon();
     return false;
   }
-  Status status = alteration->publish(ha_thd());
+  const std::vector<Alteration*> alterations = take_alterations(*info);
+  if (alterations.empty()) return false;
+  std::vector<engine::Engine::BuiltTable> tables;
+  for (const Alteration* alteration : alterations) tables.push_back(alteration->result());
+  Status status = the_engine().publish_all_altered(
+      std::move(tables), ha_thd(), alteration_id(*altered, opened().definition().name));
   warn_if_undecided(ha_thd(), status);
-  return fail_statement(std::move(status));
+  if (!status.is_ok()) return fail_statement(std::move(status));
+  for (Alteration* const alteration : alterations) alteration->note_published();
+  return false;
 }
 
 // Tells the client of an error: of changes in place the server does not. Whether there is one.
@@ -199,6 +340,17 @@ bool ha_rocksdb::fail_statement(Status status) { return fail_statement(report(st
 bool ha_rocksdb::fail_statement(int error) {
   if (error != 0 && !ha_thd()->is_error()) print_error(error, MYF(0));
   return error != 0;
+}
+
+bool ha_rocksdb::can_convert_nocopy(const Field& field,
+                                    const Column_definition& to) const noexcept {
+  return can_convert_column(field, to);
+}
+
+Compare_keys ha_rocksdb::compare_key_parts(const Field& field, const Column_definition& to,
+                                           const KEY_PART_INFO& part,
+                                           const KEY_PART_INFO& new_part) const noexcept {
+  return compare_key_part(field, to, part, new_part);
 }
 
 ulonglong ha_rocksdb::table_version() const noexcept { return version_of(opened().definition()); }

@@ -7,10 +7,10 @@
 namespace basalt::server {
 namespace {
 
-// Of a statement's rows so many go into the transaction's batch first. Those of a smaller one are
-// not worth files, which nothing makes larger later.
+// The first rows of a statement, so many bytes, go into the transaction's batch. Those of a smaller
+// statement are not worth files, which nothing makes larger later.
 constexpr std::uint64_t kBatchBytes = std::uint64_t{8} << 20;
-// Of the partitions of a table so many may get rows at the same time, with memory for each.
+// So many partitions of a table may get rows at the same time, with memory for each.
 constexpr std::size_t kLoadsMax = 16;
 
 bool is_multi_statement(THD* thd) {
@@ -81,10 +81,7 @@ void ha_rocksdb::show_duplicate(const table::BulkLoad& load) {
           : opened().secondary(number).read(entry.first_key, entry.first_value,
                                             opened().secondary(number).plan(columns), record);
   status.ignore("the message has another value then");
-  const std::vector<std::size_t>& numbers = share_->translation.index_numbers;
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    if (numbers[i] == number) session_->set_duplicate_key(static_cast<uint>(i));
-  }
+  session_->set_duplicate_key(share_->translation.server_index(number));
 }
 
 Status ha_rocksdb::finish_load(table::BulkLoad& load) {

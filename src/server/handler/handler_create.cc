@@ -1,5 +1,11 @@
+#include <filesystem>
+#include <string>
+#include <system_error>
+
+#include "base/failpoint.h"
 #include "base/log.h"
 #include "server/convert/error_mapping.h"
+#include "server/convert/foreign_key_text.h"
 #include "server/handler/definition_check.h"
 #include "server/handler/foreign_key_definition.h"
 #include "server/handler/ha_rocksdb.h"
@@ -9,13 +15,47 @@
 #include "server/mariadb.h"
 
 namespace basalt::server {
+namespace {
+
+// A table with partitions that the server wants renamed, and not its partition engine: so it does
+// when it recovers its DDL log, of an ALTER TABLE whose renames a crash has interrupted. Without
+// this the partitions, and the file that lists them, would keep the name of the statement's copy.
+// A partition that is there under both names was to be dropped under the new one, whose list is
+// gone before its partitions. kTableNotFound if there is no such table, kTableExists if there is
+// one of the new name.
+Status rename_with_partitions(const char* from, const char* to) {
+  const std::string list = std::string(from) + ".par";
+  const std::string new_list = std::string(to) + ".par";
+  std::error_code error;
+  if (!std::filesystem::exists(list, error)) return catalog::table_not_found(table_name_of(from));
+  if (std::filesystem::exists(new_list, error)) {
+    return Status(ErrorCode::kTableExists, "'" + new_list + "' already exists");
+  }
+  const std::string_view name = table_name_of(from);
+  for (const catalog::TablePointer& partition : partitions_of(name)) {
+    const std::string new_name =
+        std::string(table_name_of(to)) + partition->name.substr(name.size());
+    if (the_engine().catalog().find(new_name) != nullptr) {
+      BASALT_TRY(drop_by_name(current_thd, new_name));
+    }
+    BASALT_TRY(the_engine().rename_table(partition->name, new_name,
+                                         engine::Engine::Renamed::kAppears,
+                                         catalog::Catalog::References::kStay, {}, {}));
+  }
+  std::filesystem::rename(list, new_list, error);
+  if (!error) return Status::ok();
+  return Status(ErrorCode::kIoError, "rename '" + list + "': " + error.message());
+}
+
+}  // namespace
 
 int ha_rocksdb::create(const char* name, TABLE* form, HA_CREATE_INFO* create_info) noexcept {
   const int refused = check_definition(ha_thd(), *form, *create_info);
   if (refused != 0) return refused;
   ServerTable translation = translate_table(*form, table_name_of(name), g_plugin->collations);
   std::vector<catalog::ForeignKeyDefinition> foreign_keys;
-  const int error = make_foreign_keys(ha_thd(), *form, *create_info, translation, foreign_keys);
+  int error = make_foreign_keys(ha_thd(), *form, *create_info, translation, foreign_keys);
+  if (error == 0) error = await_references_to_copied(*create_info);
   if (error != 0) return error;
   Status status = the_engine().create_table(
       std::move(translation.definition), create_info->auto_increment_value,
@@ -24,6 +64,25 @@ int ha_rocksdb::create(const char* name, TABLE* form, HA_CREATE_INFO* create_inf
   // The server would tell the number alone.
   my_printf_error(ER_WRONG_ARGUMENTS, "ROCKSDB: %s", MYF(0), status.message().c_str());
   return HA_WRONG_CREATE_OPTION;
+}
+
+// A table that an ALTER TABLE copies gives its place to the copy only when transactions that have
+// written to its children have ended. Told before the rows are copied, too.
+int ha_rocksdb::await_references_to_copied(const HA_CREATE_INFO& info) {
+  if (info.alter_info == nullptr || info.tmp_table()) return 0;
+  const TABLE* const copied = info.alter_info->original_table;
+  if (copied == nullptr) return 0;
+  const std::string name =
+      dictionary_name({copied->s->db.str, copied->s->db.length},
+                      {copied->s->table_name.str, copied->s->table_name.length});
+  return report_replaced(the_engine().await_references(name, waiter_of(ha_thd())));
+}
+
+// The server would tell that a file cannot be made or renamed.
+int ha_rocksdb::report_replaced(Status status) {
+  if (status.is(ErrorCode::kLockTimeout)) my_error(ER_LOCK_WAIT_TIMEOUT, MYF(0));
+  warn_if_undecided(ha_thd(), status);
+  return report(std::move(status));
 }
 
 int ha_rocksdb::delete_table(const char* name) noexcept {
@@ -36,6 +95,8 @@ int ha_rocksdb::delete_table(const char* name) noexcept {
 int ha_rocksdb::rename_table(const char* from, const char* to) noexcept {
   const std::string_view old_name = table_name_of(from);
   const std::string_view new_name = table_name_of(to);
+  if (the_engine().catalog().find(old_name) == nullptr)
+    return report(rename_with_partitions(from, to));
   // A table that a statement has made and filled appears only now.
   const auto renamed = is_servers_own_name(old_name) ? engine::Engine::Renamed::kAppears
                                                      : engine::Engine::Renamed::kWasThere;
@@ -47,11 +108,18 @@ int ha_rocksdb::rename_table(const char* from, const char* to) noexcept {
     return error;
   }
   const std::string known_as = name_before_copy(ha_thd(), old_name, new_name);
+  // As in InnoDB, of which RENAME looks at that in any case.
+  const bool gets_other_name = known_as.empty() ? !is_replaced : !ignores_foreign_keys(ha_thd());
+  if (const int error =
+          gets_other_name ? check_references_to_name(ha_thd(), old_name, new_name) : 0;
+      error != 0) {
+    return error;
+  }
   const auto references = is_replaced && known_as.empty() ? References::kStay : References::kFollow;
   Status status = the_engine().rename_table(old_name, new_name, renamed, references, known_as,
                                             waiter_of(ha_thd()));
-  warn_if_undecided(ha_thd(), status);
-  return report(std::move(status));
+  BASALT_HOLDPOINT("table.rename.done");
+  return report_replaced(std::move(status));
 }
 
 int ha_rocksdb::truncate() noexcept {

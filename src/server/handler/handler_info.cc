@@ -150,9 +150,11 @@ ha_rows ha_rocksdb::records_in_range(uint index, const key_range* min, const key
   std::string lower;
   std::string upper;
   make_bounds(index, min, max, lower, upper);
-  const KeyRange whole = opened().whole_range(our_index(index));
-  const Result<std::uint64_t> count = share_->statistics->entries_in_range(
-      our_index(index), {lower.empty() ? whole.lower : lower, upper.empty() ? whole.upper : upper});
+  const KeyRange& whole = opened().whole_range(our_index(index));
+  if (lower.empty()) lower = whole.lower;
+  if (upper.empty()) upper = whole.upper;
+  const Result<std::uint64_t> count =
+      share_->statistics->entries_in_range(our_index(index), {std::move(lower), std::move(upper)});
   // The server gives up estimates after a KILL and would answer that it has found no rows, unless
   // it finds an error.
   if (thd_kill_level(ha_thd()) != THD_IS_NOT_KILLED) ha_thd()->send_kill_message();

@@ -122,7 +122,7 @@ int ha_rocksdb::fill_batch() {
       note_query(true);
       batch_.add(*key, {}, mrr_cur_range.ptr);
       continue;
-    } else if (!may_defer_range()) {
+    } else if (!cursor_->may_defer_rows()) {
       multi_range_.reads_directly = true;
       break;
     } else {
@@ -153,11 +153,6 @@ std::optional<std::string_view> ha_rocksdb::point_in_primary() {
   }
   make_prefix(active_index, start.key, start.keypart_map, prefix_);
   return prefix_;
-}
-
-bool ha_rocksdb::may_defer_range() const {
-  return cursor_->may_defer_rows() && !extends_unique(active_index, &mrr_cur_range.start_key) &&
-         !extends_unique(active_index, &mrr_cur_range.end_key);
 }
 
 }  // namespace basalt::server

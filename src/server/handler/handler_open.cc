@@ -13,6 +13,12 @@ namespace {
 constexpr std::size_t kPositionLengthBytes = 4;
 constexpr ulong kBlockSize = 8192;
 
+// Whether a foreign key forbids something.
+bool is_refusal(const Status& status) {
+  return status.is(ErrorCode::kNoReferencedRow) || status.is(ErrorCode::kRowIsReferenced) ||
+         status.is(ErrorCode::kCascadeTooDeep);
+}
+
 }  // namespace
 
 ha_rocksdb::ha_rocksdb(handlerton* engine, TABLE_SHARE* share) noexcept : handler(engine, share) {}
@@ -142,11 +148,8 @@ void ha_rocksdb::report_corruption(const Status& status) {
 int ha_rocksdb::report(Status status) {
   if (status.is_ok()) return 0;
   error_text_ = status.message();
-  const bool is_of_foreign_key = status.is(ErrorCode::kNoReferencedRow) ||
-                                 status.is(ErrorCode::kRowIsReferenced) ||
-                                 status.is(ErrorCode::kCascadeTooDeep);
-  if (is_of_foreign_key && references_ != nullptr && references_->failed_key() != nullptr) {
-    error_text_ = constraint_with_table(ha_thd(), *references_->failed_key());
+  if (is_refusal(status) && references_ != nullptr && references_->refusal().key != nullptr) {
+    error_text_ = constraint_with_table(ha_thd(), *references_->refusal().key);
   }
   error_status_ = status.code();
   if (status.is(ErrorCode::kDeadlock) || status.is(ErrorCode::kSnapshotConflict)) {
@@ -163,6 +166,13 @@ int ha_rocksdb::report(Status status) {
     log_message(LogLevel::kError, "table '" + opened().definition().name + "': " + error_text_);
   }
   return to_handler_error(status, ha_thd());
+}
+
+int ha_rocksdb::report_change(Status status, const uchar* old_record, const uchar* new_record) {
+  if (is_refusal(status) && references_ != nullptr) {
+    note_refused_row(ha_thd(), *table, references_->refusal(), old_record, new_record);
+  }
+  return report(std::move(status));
 }
 
 // ---- positions: the stored primary key without index id, zeros, its length in the last 4 bytes;

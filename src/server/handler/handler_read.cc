@@ -23,23 +23,6 @@ table::SeekMode seek_mode(ha_rkey_function mode) {
   }
 }
 
-bool is_backward(ha_rkey_function mode) {
-  return mode == HA_READ_KEY_OR_PREV || mode == HA_READ_PREFIX_LAST_OR_PREV ||
-         mode == HA_READ_BEFORE_KEY || mode == HA_READ_PREFIX_LAST;
-}
-
-// Whether a row that compares with the search key as `order` (row minus key) is what `mode` seeks.
-bool is_sought(ha_rkey_function mode, int order) {
-  switch (static_cast<int>(mode)) {
-    case HA_READ_KEY_OR_NEXT: return order >= 0;
-    case HA_READ_AFTER_KEY: return order > 0;
-    case HA_READ_KEY_OR_PREV:
-    case HA_READ_PREFIX_LAST_OR_PREV: return order <= 0;
-    case HA_READ_BEFORE_KEY: return order < 0;
-    default: return order == 0;
-  }
-}
-
 bool has_null_part(const KEY& key, std::size_t part_count, const uchar* tuple) {
   for (std::size_t i = 0; i < part_count; ++i) {
     if (key.key_part[i].null_bit != 0 && *tuple != 0) return true;
@@ -78,8 +61,10 @@ bool is_insert(THD* thd) {
 
 }  // namespace
 
-// How many parts a search key has. A whole key is the user's parts, without the primary key's.
+// How many parts a search key has. A whole key is the user's parts, without the primary key's. The
+// server extends only keys that are not unique by parts of the primary key.
 std::size_t ha_rocksdb::count_parts(const KEY& key, key_part_map parts) {
+  BASALT_DEBUG_ASSERT(!is_unique(key) || key.ext_key_parts == key.user_defined_key_parts);
   if (parts == HA_WHOLE_KEY) return key.user_defined_key_parts;
   return std::min<std::size_t>(my_count_bits(parts), key.ext_key_parts);
 }
@@ -358,9 +343,7 @@ std::size_t ha_rocksdb::make_prefix(uint index, const uchar* key, key_part_map p
     return part_count;
   }
   const codec::SecondaryCodec& codec = opened().secondary(number);
-  const std::size_t usable =
-      std::min(part_count, codec.is_unique() ? codec.part_count() : codec.extended_part_count());
-  codec.make_search_prefix(key, usable, prefix);
+  codec.make_search_prefix(key, std::min(part_count, codec.extended_part_count()), prefix);
   return part_count;
 }
 
@@ -368,32 +351,6 @@ bool ha_rocksdb::is_point_read(uint index, std::size_t part_count, const uchar* 
   const KEY& info = table->key_info[index];
   return is_unique(info) && part_count == info.user_defined_key_parts &&
          !has_null_part(info, part_count, key);
-}
-
-bool ha_rocksdb::extends_unique(uint index, const key_range* range) const {
-  const KEY& info = table->key_info[index];
-  return range != nullptr && our_index(index) != 0 && is_unique(info) &&
-         count_parts(info, range->keypart_map) > info.user_defined_key_parts;
-}
-
-// Entries of a unique index have no primary key parts to seek by: seek by the index's own parts
-// and compare the rest row by row. There are few: one, or those with NULLs.
-int ha_rocksdb::read_extended(uchar* record, const uchar* key, uint key_length,
-                              ha_rkey_function mode) {
-  const bool backward = is_backward(mode);
-  const bool exact =
-      mode == HA_READ_KEY_EXACT || mode == HA_READ_PREFIX || mode == HA_READ_PREFIX_LAST;
-  bool found = false;
-  Status status =
-      cursor_->seek(backward ? table::SeekMode::kLastAtOrBefore : table::SeekMode::kFirstAtOrAfter,
-                    prefix_, record, found);
-  while (status.is_ok() && found) {
-    const int order = key_cmp(table->key_info[active_index].key_part, key, key_length);
-    if (is_sought(mode, order)) return finish_read(Status::ok(), true, record, 0);
-    if (exact && (backward ? order < 0 : order > 0)) return HA_ERR_KEY_NOT_FOUND;
-    status = backward ? cursor_->previous(record, found) : cursor_->next(record, found);
-  }
-  return finish_read(std::move(status), false, record, HA_ERR_KEY_NOT_FOUND);
 }
 
 int ha_rocksdb::index_read_map(uchar* record, const uchar* key, key_part_map parts,
@@ -404,11 +361,6 @@ int ha_rocksdb::index_read_map(uchar* record, const uchar* key, key_part_map par
   }
   prepare_seek(record);
   const std::size_t part_count = make_prefix(active_index, key, parts, prefix_);
-  const KEY& info = table->key_info[active_index];
-  if (is_unique(info) && part_count > info.user_defined_key_parts) {
-    note_query(false);
-    return read_extended(record, key, calculate_key_len(table, active_index, key, parts), mode);
-  }
   bool found = false;
   Status status;
   const bool is_point = mode == HA_READ_KEY_EXACT && is_point_read(active_index, part_count, key);
@@ -477,11 +429,7 @@ int ha_rocksdb::index_last(uchar* record) noexcept {
   return finish_read(std::move(status), found, record, HA_ERR_END_OF_FILE);
 }
 
-int ha_rocksdb::index_next_same(uchar* record, const uchar* key, uint key_length) noexcept {
-  const KEY& info = table->key_info[active_index];
-  if (is_unique(info) && key_length > info.key_length) {
-    return handler::index_next_same(record, key, key_length);
-  }
+int ha_rocksdb::index_next_same(uchar* record, const uchar*, uint) noexcept {
   bool found = false;
   Status status = cursor_->next_with_prefix(record, found);
   return finish_read(std::move(status), found, record, HA_ERR_END_OF_FILE);
@@ -504,11 +452,7 @@ void ha_rocksdb::make_bounds(uint index, const key_range* start, const key_range
 }
 
 int ha_rocksdb::read_range_first(const key_range* start, const key_range* end, bool is_equality,
-                                 bool is_sorted) noexcept {
-  is_point_range_ = false;
-  delegates_range_ = extends_unique(active_index, start) || extends_unique(active_index, end);
-  if (delegates_range_) return handler::read_range_first(start, end, is_equality, is_sorted);
-
+                                 bool /*is_sorted*/) noexcept {
   bool found = false;
   Status status = seek_range(start, end, is_equality, found);
   return finish_range_read(std::move(status), found);
@@ -526,7 +470,7 @@ std::uint64_t ha_rocksdb::expected_bytes() const {
       rows * share_->statistics->stored_entry_bytes(our_index(active_index)));
 }
 
-// The first row of a range that is not delegated.
+// The first row of a range.
 Status ha_rocksdb::seek_range(const key_range* start, const key_range* end, bool is_equality,
                               bool& found) {
   increment_statistics(&SSV::ha_read_key_count);
@@ -561,7 +505,6 @@ int ha_rocksdb::finish_range_read(Status status, bool found) {
 }
 
 int ha_rocksdb::read_range_next() noexcept {
-  if (delegates_range_) return handler::read_range_next();
   if (is_point_range_) return HA_ERR_END_OF_FILE;
   increment_statistics(&SSV::ha_read_next_count);
   bool found = false;

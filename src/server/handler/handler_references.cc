@@ -5,6 +5,7 @@
 #include "server/handler/foreign_key_definition.h"
 #include "server/handler/ha_rocksdb.h"
 #include "server/plugin.h"
+#include "table/reference_index.h"
 #include "table/references.h"
 #include "server/mariadb.h"
 
@@ -40,7 +41,7 @@ void add_columns(THD* thd, const ForeignKeyDefinition& key, bool is_parent, FORE
     const std::string& name = is_parent ? column.parent : column.child;
     fields.push_back(make_name(thd, name), thd->mem_root);
     if (table != nullptr) {
-      const std::size_t found = table::find_column(*table, name);
+      const std::size_t found = catalog::find_column(*table, name);
       if (found < table->columns.size() && table->columns[found].nullable) {
         info.set_nullable(thd, is_parent, number, static_cast<unsigned>(key.columns.size()));
       }
@@ -53,12 +54,9 @@ void add_columns(THD* thd, const ForeignKeyDefinition& key, bool is_parent, FORE
 LEX_CSTRING* referenced_index(THD* thd, const ForeignKeyDefinition& key) {
   const catalog::TablePointer parent = the_engine().catalog().find(key.parent);
   if (parent == nullptr) return nullptr;
-  std::vector<std::uint32_t> columns;
-  for (const ForeignKeyColumn& column : key.columns) {
-    columns.push_back(static_cast<std::uint32_t>(table::find_column(*parent, column.parent)));
-  }
+  const auto columns = table::columns_of(key, &ForeignKeyColumn::parent, *parent);
   const std::size_t number = table::find_index_on(*parent, columns);
-  if (number == parent->indexes.size()) return nullptr;
+  if (columns.empty() || number == parent->indexes.size()) return nullptr;
   return make_name(thd, parent->indexes[number].name);
 }
 
@@ -81,14 +79,10 @@ FOREIGN_KEY_INFO* make_info(THD* thd, const ForeignKeyDefinition& key) {
   return info;
 }
 
-bool begins_with_columns(const catalog::IndexDefinition& index,
-                         const catalog::TableDefinition& table, const ForeignKeyDefinition& key,
-                         std::string ForeignKeyColumn::*side) {
-  if (index.parts.size() < key.columns.size()) return false;
-  for (std::size_t i = 0; i < key.columns.size(); ++i) {
-    if (index.parts[i].column != table::find_column(table, key.columns[i].*side)) return false;
-  }
-  return true;
+bool begins_with_columns(const catalog::TableDefinition& table, std::size_t index_number,
+                         const ForeignKeyDefinition& key, std::string ForeignKeyColumn::*side) {
+  const auto columns = table::columns_of(key, side, table);
+  return !columns.empty() && table::begins_with(table, index_number, columns);
 }
 
 }  // namespace
@@ -97,16 +91,20 @@ int ha_rocksdb::get_foreign_key_list(THD* thd, List<FOREIGN_KEY_INFO>* list) noe
   for (const ForeignKeyPointer& key :
        the_engine().catalog().foreign_keys_of(opened().definition().name)) {
     FOREIGN_KEY_INFO* const info = make_info(thd, *key);
-    if (info != nullptr) list->push_back(info, thd->mem_root);
+    if (info == nullptr) continue;
+    const catalog::TablePointer parent = the_engine().catalog().find(key->parent);
+    // Without checks the parent was perhaps made anew, with other types.
+    if (parent != nullptr && !can_lead_to(*key, *parent)) info->referenced_key_name = nullptr;
+    list->push_back(info, thd->mem_root);
   }
   return 0;
 }
 
-// The server opens the tables that it finds here: those that an ALTER TABLE is making it cannot.
+// The server opens the tables that it finds here, and waits for an ALTER TABLE that puts a copy in
+// the place of one.
 int ha_rocksdb::get_parent_foreign_key_list(THD* thd, List<FOREIGN_KEY_INFO>* list) noexcept {
   for (const ForeignKeyPointer& key :
-       the_engine().catalog().references_to(opened().definition().name)) {
-    if (is_servers_own_name(key->child)) continue;
+       the_engine().catalog().references_by_name(opened().definition().name)) {
     FOREIGN_KEY_INFO* const info = make_info(thd, *key);
     if (info != nullptr) list->push_back(info, thd->mem_root);
   }
@@ -147,17 +145,17 @@ bool ha_rocksdb::is_fk_defined_on_table_or_index(uint index) noexcept {
   const auto own = the_engine().catalog().foreign_keys_of(definition.name);
   const auto referencing = the_engine().catalog().references_to(definition.name);
   if (index == MAX_KEY) return !own.empty() || !referencing.empty();
-  const catalog::IndexDefinition& of = opened().index(our_index(index));
+  const std::size_t number = our_index(index);
   for (const ForeignKeyPointer& key : own) {
-    if (begins_with_columns(of, definition, *key, &ForeignKeyColumn::child)) return true;
+    if (begins_with_columns(definition, number, *key, &ForeignKeyColumn::child)) return true;
   }
   for (const ForeignKeyPointer& key : referencing) {
-    if (begins_with_columns(of, definition, *key, &ForeignKeyColumn::parent)) return true;
+    if (begins_with_columns(definition, number, *key, &ForeignKeyColumn::parent)) return true;
   }
   return false;
 }
 
-// Of the last HA_ERR_FOREIGN_DUPLICATE_KEY.
+// Table and index of the last HA_ERR_FOREIGN_DUPLICATE_KEY.
 bool ha_rocksdb::get_foreign_dup_key(char* table_name, uint table_name_size, char* key_name,
                                      uint key_name_size) noexcept {
   if (references_ == nullptr || references_->duplicate_in_child().index.empty()) return false;

@@ -33,12 +33,9 @@ int ha_rocksdb::note_auto_increment(const uchar* record) {
 }
 
 void ha_rocksdb::fill_duplicate_position() {
-  const std::vector<std::size_t>& numbers = share_->translation.index_numbers;
-  uint duplicate = 0;
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    if (numbers[i] == writer_->duplicate_index()) duplicate = static_cast<uint>(i);
+  if (session_ != nullptr) {
+    session_->set_duplicate_key(share_->translation.server_index(writer_->duplicate_index()));
   }
-  if (session_ != nullptr) session_->set_duplicate_key(duplicate);
   write_position(writer_->duplicate_primary_key(), dup_ref);
 }
 
@@ -74,7 +71,9 @@ int ha_rocksdb::write_row(const uchar* record) noexcept {
     }
     return HA_ERR_FOUND_DUPP_KEY;
   }
-  if (!status.is_ok()) return end_own_transaction(report(std::move(status)));
+  if (!status.is_ok()) {
+    return end_own_transaction(report_change(std::move(status), nullptr, record));
+  }
   share_->statistics->note_rows(1);
   ++counts_.rows_inserted;
   const int error = note_auto_increment(record);
@@ -107,7 +106,9 @@ int ha_rocksdb::update_row(const uchar* old_record, const uchar* new_record) noe
     fill_duplicate_position();
     return HA_ERR_FOUND_DUPP_KEY;
   }
-  if (!status.is_ok()) return end_own_transaction(report(std::move(status)));
+  if (!status.is_ok()) {
+    return end_own_transaction(report_change(std::move(status), old_record, new_record));
+  }
   share_->statistics->note_update();
   ++counts_.rows_updated;
   return end_row(note_auto_increment(new_record));
@@ -116,7 +117,9 @@ int ha_rocksdb::update_row(const uchar* old_record, const uchar* new_record) noe
 int ha_rocksdb::delete_row(const uchar* record) noexcept {
   Status status = writer_->remove(transaction(), record,
                                   opened().has_hidden_key() ? cursor_->primary_key() : "");
-  if (!status.is_ok()) return end_own_transaction(report(std::move(status)));
+  if (!status.is_ok()) {
+    return end_own_transaction(report_change(std::move(status), record, nullptr));
+  }
   share_->statistics->note_rows(-1);
   ++counts_.rows_deleted;
   return end_row(0);

@@ -25,7 +25,9 @@ std::string of_index(const KEY& key) {
 }
 
 // The partitions that a name of a file belongs to: the subpartition, if there are any, first.
+// None in a table without partitions.
 std::vector<std::string> partition_names(const TABLE& table, std::string_view file) {
+  if (table.part_info == nullptr) return {};
   const auto part_of_file = [file](const char* mark) -> std::string_view {
     const std::size_t start = file.find(mark, file.rfind('/') + 1);
     if (start == std::string_view::npos) return {};
@@ -50,17 +52,29 @@ std::vector<std::string> partition_names(const TABLE& table, std::string_view fi
   return names;
 }
 
-bool has_partition(const TABLE& table, const std::string& name) {
-  if (table.part_info == nullptr) return false;
-  List_iterator<partition_element> parts(table.part_info->partitions);
-  while (partition_element* part = parts++) {
-    if (strcasecmp(part->partition_name, name.c_str()) == 0) return true;
-    List_iterator<partition_element> subparts(part->subpartitions);
+// The names of each part of the table that has indexes of its own: the subpartition, if there are
+// any, first. One part without names if the table has no partitions.
+std::vector<std::vector<std::string>> parts_of(const TABLE& table) {
+  if (table.part_info == nullptr) return {{}};
+  std::vector<std::vector<std::string>> parts;
+  List_iterator<partition_element> partitions(table.part_info->partitions);
+  while (partition_element* partition = partitions++) {
+    List_iterator<partition_element> subparts(partition->subpartitions);
+    if (partition->subpartitions.is_empty()) parts.push_back({partition->partition_name});
     while (const partition_element* subpart = subparts++) {
-      if (strcasecmp(subpart->partition_name, name.c_str()) == 0) return true;
+      parts.push_back({subpart->partition_name, partition->partition_name});
     }
   }
-  return false;
+  return parts;
+}
+
+bool has_partition(const TABLE& table, const std::string& name) {
+  const auto is_named = [&](const std::string& each) {
+    return strcasecmp(each.c_str(), name.c_str()) == 0;
+  };
+  return std::ranges::any_of(parts_of(table), [&](const std::vector<std::string>& names) {
+    return std::ranges::any_of(names, is_named);
+  });
 }
 
 // What a comment assigns to a partition; to the whole table, if `partition` is empty.
@@ -143,8 +157,7 @@ std::vector<std::string> family_warnings(const TABLE& table) {
 }
 
 engine::Engine::FamilyNames index_families(const TABLE& table, std::string_view name) {
-  std::vector<std::string> partitions;
-  if (table.part_info != nullptr) partitions = partition_names(table, name);
+  const std::vector<std::string> partitions = partition_names(table, name);
   const uint primary = table.s->primary_key;
   // The primary one comes first, also if it is hidden and so has no comment.
   engine::Engine::FamilyNames families(1);
@@ -160,13 +173,17 @@ engine::Engine::FamilyNames index_families(const TABLE& table, std::string_view 
 }
 
 bool moves_indexes(const TABLE& table, const TABLE& altered) {
+  const std::vector<std::vector<std::string>> parts = parts_of(table);
   for (uint i = 0; i < altered.s->keys; ++i) {
     const KEY& key = altered.key_info[i];
     for (uint j = 0; j < table.s->keys; ++j) {
       const KEY& known = table.key_info[j];
       const bool is_same =
           key.name.length == known.name.length && strcasecmp(key.name.str, known.name.str) == 0;
-      if (is_same && family_of(key, altered, {}) != family_of(known, table, {})) return true;
+      if (!is_same) continue;
+      for (const std::vector<std::string>& part : parts) {
+        if (family_of(key, altered, part) != family_of(known, table, part)) return true;
+      }
     }
   }
   return false;

@@ -19,8 +19,9 @@ std::vector<std::string> family_warnings(const TABLE& table);
 // partition of it that is stored as `name`, "database/table#P#partition".
 engine::Engine::FamilyNames index_families(const TABLE& table, std::string_view name);
 
-// Whether an index that both tables have, neither of which has partitions, is to be in another
-// family in `altered`.
+// Whether an index that both tables have is to be in another family in `altered`, or that of one of
+// the partitions, which both have likewise. The server asks each partition whether a change is
+// possible, and takes a No of one for a Yes if another one can do it at once.
 bool moves_indexes(const TABLE& table, const TABLE& altered);
 
 }  // namespace basalt::server

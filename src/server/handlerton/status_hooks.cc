@@ -1,6 +1,5 @@
 #include <string>
 
-#include "base/bytes.h"
 #include "base/time_text.h"
 #include "kv/reports.h"
 #include "server/handlerton/hooks.h"
@@ -42,21 +41,12 @@ std::string describe_locks() {
   return text;
 }
 
-// A lock's key begins with the id of its index.
-std::string describe_key(std::string_view key) {
-  if (key.size() < lock::kSpaceBytes) return hex_of(key);
-  const KeyOwner owner = owner_of(key);
-  std::string text = "index " + std::to_string(load_be32(key.data()));
-  if (owner.index != nullptr) text = "index " + owner.index->name + " of " + owner.table->name;
-  return text + ", key " + hex_of(key.substr(lock::kSpaceBytes));
-}
-
 std::string describe_deadlock(const lock::DeadlockInfo& deadlock) {
   std::string text = time_text(deadlock.found_at) + "\n";
   for (const lock::DeadlockInfo::Wait& wait : deadlock.cycle) {
     text += "transaction " + std::to_string(wait.owner_id) + " waits for " +
             (wait.mode == lock::LockMode::kShared ? "a shared" : "an exclusive") +
-            " lock: " + describe_key(wait.key) + "\n";
+            " lock: " + key_text(wait.key) + "\n";
   }
   text += "transaction " + std::to_string(deadlock.victim_id) + " was rolled back\n";
   return text;
@@ -106,6 +96,8 @@ void print_own(Section& section) {
   if (deadlock.has_value()) {
     section.print("LATEST DETECTED DEADLOCK", describe_deadlock(*deadlock));
   }
+  const std::string failure = g_plugin->foreign_key_failures.latest();
+  if (!failure.empty()) section.print("LATEST FOREIGN KEY ERROR", failure);
 }
 
 // The sections that MyRocks has.

@@ -36,9 +36,7 @@ int drop_table(handlerton*, const char* path) noexcept {
 // leave half a table. Drops of single partitions lock the table first, and are refused there.
 int drop_partitioned_table(handlerton* hton, const char* path) noexcept {
   if (g_plugin == nullptr) return HA_ERR_INITIALIZATION;  // the plugin goes
-  const std::string prefix = std::string(table_name_of(path)) + "#P#";
-  for (const catalog::TablePointer& table : the_engine().catalog().all_tables()) {
-    if (!table->name.starts_with(prefix)) continue;
+  for (const catalog::TablePointer& table : partitions_of(table_name_of(path))) {
     const int error = refuse_if_undecided(current_thd, *table);
     if (error != 0) return error;
   }
@@ -61,11 +59,19 @@ void drop_database(handlerton*, char* path) noexcept {
 }
 
 // After a crash amid an ALTER TABLE in place: whether it was completed, which the server takes from
-// 0. `version` is what the table had before.
-int check_version(handlerton*, const char* path, const LEX_CUSTRING*, ulonglong version) noexcept {
-  const catalog::TablePointer table = the_engine().catalog().find(table_name_of(path));
-  const bool is_altered = table != nullptr && version_of(*table) != version;
-  return is_altered ? 0 : 1;
+// 0. `version` is what the table had before; of a table with partitions the server knows none, but
+// the `id` of what it has afterwards.
+int check_version(handlerton*, const char* path, const LEX_CUSTRING* id,
+                  ulonglong version) noexcept {
+  const std::string name(table_name_of(path));
+  const catalog::TablePointer table = the_engine().catalog().find(name);
+  if (table != nullptr) return version_of(*table) != version ? 0 : 1;
+  const Result<bool> is_completed = the_engine().catalog().is_completed(
+      {name, {reinterpret_cast<const char*>(id->str), id->length}});
+  if (!is_completed.is_ok()) {
+    log_message(LogLevel::kError, "ALTER TABLE: " + is_completed.status().message());
+  }
+  return is_completed.is_ok() && is_completed.value() ? 0 : 1;
 }
 
 // From here on the server asks for no half-done DDL any more: temporary tables of the last run
@@ -76,6 +82,8 @@ int signal_ddl_recovery_done(handlerton*) noexcept {
     const Status status = drop_by_name(nullptr, table->name);
     if (!status.is_ok()) log_message(LogLevel::kError, "temporary table: " + status.message());
   }
+  const Status forgotten = the_engine().catalog().forget_alterations();
+  if (!forgotten.is_ok()) log_message(LogLevel::kError, "ALTER TABLE: " + forgotten.message());
   the_engine().worker().start_reclaiming();
   if (partition_hton != nullptr && g_plugin->drop_partitioned_table == nullptr) {
     g_plugin->partition_slot = partition_hton->slot;

@@ -22,7 +22,8 @@ _SOURCED = ("suite/rpl/t", "suite/rpl/include", "suite/binlog/include", "main/ba
 _OUR_NAMES = "rocksdb"
 # Views, and the engines in whose place ours is put in what the suites of a view source.
 _VIEWS = {"": ("InnoDB", "MyISAM"), "transactions": ("InnoDB",), _OUR_NAMES: ()}
-# Of a suite for our name: what finds MyRocks' programs, and its combinations of two write policies.
+# Left out of a suite for our name: what finds MyRocks' programs, and its combinations of two write
+# policies.
 _MYROCKS_OWN = ("suite.pm", "combinations")
 # What the driver says of a case that does not belong to the choice.
 NOT_CHOSEN = "not chosen"

@@ -1,0 +1,75 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "catalog/definitions.h"
+
+// What a table becomes whose rows stay as they were written.
+namespace basalt::catalog {
+
+// An index of a table that is called otherwise in what the table becomes.
+struct RenamedIndex {
+  std::string from;
+  std::string to;
+};
+using RenamedIndexes = std::vector<RenamedIndex>;
+
+// Where a column of what the table becomes is from.
+struct ColumnOrigin {
+  static constexpr std::uint32_t kNew = UINT32_MAX;
+
+  std::uint32_t before = kNew;  // its number in the table as it was
+  // As codec::InitialValue::value: of a new one that is stored, what the rows that are there have
+  // in it; of one that may be NULL no longer, what NULL stands for in them.
+  std::optional<std::string> initial_value = {};
+};
+
+struct TableChange {
+  RenamedIndexes indexes;
+  // Of each column that the table has then; empty: it has the columns that it had, in their order.
+  std::vector<ColumnOrigin> columns;
+
+  // Where the column `number` is from, of a table that has `number` or more then.
+  std::uint32_t column_before(std::size_t number) const {
+    return columns.empty() ? static_cast<std::uint32_t>(number) : columns[number].before;
+  }
+  bool has_initial_value(std::size_t number) const {
+    return !columns.empty() && columns[number].initial_value.has_value();
+  }
+};
+
+// Whether `table` can become `altered` without its rows being written anew.
+//
+// Columns     may come, go, move and have other names. A stored one that stays may become nullable,
+//             or NOT NULL if its origin has an initial value; integers, and strings, may become
+//             longer; a string's collation is the caller's to have compared: it may be another one
+//             with which the same bytes are the same text.
+// Indexes     may be missing, but for the primary key, and have other names and another order.
+//             Those keep their entries whose columns have not changed in a way that keys show. All
+//             others are new, and made of rows alone: all their columns are stored, and the server
+//             checks nothing of its own on them.
+// Result      If so, `altered` has the table's id, the next schema version and the history of its
+//             rows; the indexes that stay have their ids and families, new ones have no id. Else it
+//             is as it was.
+bool alter_in_place(const TableDefinition& table, const TableChange& change,
+                    TableDefinition& altered);
+
+// The numbers of those indexes of `altered` that `table` lacks, by their ids.
+std::vector<std::size_t> new_indexes(const TableDefinition& table, const TableDefinition& altered);
+
+// Whether one of the columns that `names` says is gone, or is of another type; also where
+// alter_in_place() would say no.
+bool changes_types(const TableDefinition& table, const TableChange& change,
+                   const TableDefinition& altered, const std::vector<std::string>& names);
+
+// The numbers of those columns of `altered` that may be NULL in `table`, and may not any more.
+std::vector<std::size_t> made_not_null(const TableDefinition& table, const TableChange& change,
+                                       const TableDefinition& altered);
+
+// What the column `name` of `table` is called in `altered`; `name` if there is none.
+std::string renamed_column(const TableDefinition& table, const TableChange& change,
+                           const TableDefinition& altered, const std::string& name);
+
+}  // namespace basalt::catalog
