@@ -35,7 +35,7 @@ _RECORD = struct.Struct("=IIIIQQQ")
 _PAGE = 4096
 _SECTOR = 512
 _ENGINE = "#rocksdb/"
-# Of what was not synced of a file.
+# Parts of a file's unsynced bytes that may be on the disk.
 _SHARES = (0, 0, 0.2, 0.5, 0.9, 1, 1)
 # No data, or mapped into memory, where the journal has only what was synced.
 _NOT_COMPARED = ("LOG", "tc.log", "ib_buffer_pool", "basalt.pid", "basalt.sock")

@@ -73,10 +73,20 @@ _CASCADES = (
     "INSERT IGNORE INTO c VALUES (500, 104, NULL), (501, 105, 'xcode5')",
     "REPLACE INTO p VALUES (6, 'other')",
 )
+# Whether the constraints are those that the definitions tell.
+_HELD = (
+    "INSERT IGNORE INTO g VALUES (900, 9999)", "DELETE FROM {parent} WHERE id = 3",
+    "UPDATE {parent} SET id = 1000 WHERE id = 9",
+)
+
 # More than one portion of a copy.
 _LARGE_ROWS = "SELECT seq AS id, REPEAT(CHAR(64 + seq), 1 << 20) AS s FROM seq_1_to_40"
 _LARGE = ("CREATE TABLE large (id INT PRIMARY KEY, s LONGTEXT) ENGINE=ROCKSDB",
           f"INSERT INTO large {_LARGE_ROWS}")
+
+_PARTED = ("CREATE TABLE parted (id INT PRIMARY KEY, k INT, s VARCHAR(20)) ENGINE=ROCKSDB "
+           "PARTITION BY HASH (id) PARTITIONS 3",
+           "INSERT INTO parted SELECT seq, seq MOD 7, CONCAT('s', seq) FROM seq_1_to_30")
 
 # Most of the rows come in files.
 _LOADED = ("CREATE TABLE loaded (id INT PRIMARY KEY, k INT, s LONGTEXT, KEY k (k) "
@@ -198,6 +208,22 @@ SCENARIOS = (
              (("CREATE INDEX v ON h (v) ALGORITHM=INPLACE",),
               ("INSERT INTO h VALUES (100, 'n')",)), _HIDDEN_KEY, has_binlog=False,
              decided=_NEW_INDEX),
+    Scenario("ALTER TABLE in place of a table with partitions", _IN_PLACE,
+             (("ALTER TABLE parted ADD COLUMN z INT DEFAULT 7 FIRST, CHANGE k number INT, "
+               "ADD KEY s (s), ALGORITHM=INPLACE",),
+              ("UPDATE parted SET s = number",)), _PARTED, ddl_verb="ALTER TABLE",
+             decided=_NEW_INDEX),
+    Scenario("ALTER TABLE of the definition of partitions alone",
+             ("catalog.publish_altered", "catalog.rename"),
+             (("ALTER TABLE parted DROP COLUMN k, ALGORITHM=INSTANT",),
+              ("ALTER TABLE parted ADD COLUMN k VARCHAR(9) AFTER id, RENAME TO other, "
+               "ALGORITHM=INSTANT",), ("UPDATE other SET k = s",)),
+             _PARTED, ddl_verb="ALTER TABLE"),
+    Scenario("ALTER TABLE by copy of a table with partitions", _DDL,
+             (("ALTER TABLE parted DROP COLUMN k, ALGORITHM=COPY",),
+              ("ALTER TABLE parted ADD COLUMN k VARCHAR(9) AFTER id, RENAME TO other, "
+               "ALGORITHM=COPY",), ("UPDATE other SET k = s",)),
+             _PARTED, ddl_verb="ALTER TABLE"),
     Scenario("ALTER TABLE to this engine", (*_DDL, *_DML),
              (("ALTER TABLE i ENGINE=ROCKSDB",),), _INNODB, ddl_verb="ALTER TABLE"),
     Scenario("ALTER TABLE to another engine", (*_DDL, *_DML),
@@ -222,6 +248,20 @@ SCENARIOS = (
                "p (id) ON DELETE SET NULL, ALGORITHM=COPY",),
               ("UPDATE g SET p = id MOD 10 + 1", "INSERT IGNORE INTO g VALUES (900, 1, 99)",
                "DELETE FROM p WHERE id = 3")), _LINKED, ddl_verb="ALTER TABLE"),
+    Scenario("DROP FOREIGN KEY", _DDL,
+             (("ALTER TABLE c DROP FOREIGN KEY to_p, ALGORITHM=COPY",),
+              ("UPDATE c SET p = 77 WHERE id = 1", "DELETE FROM p WHERE id = 3",
+               "DELETE FROM c WHERE id = 5")), _LINKED, ddl_verb="ALTER TABLE"),
+    Scenario("ALTER TABLE by copy of a parent", _DDL,
+             (("ALTER TABLE p ADD COLUMN z INT, ALGORITHM=COPY",),
+              tuple(text.format(parent="p") for text in _HELD)), _LINKED,
+             ddl_verb="ALTER TABLE"),
+    Scenario("RENAME TABLE of a parent", _DDL,
+             (("RENAME TABLE p TO q",), tuple(text.format(parent="q") for text in _HELD)), _LINKED,
+             ddl_verb="RENAME TABLE"),
+    Scenario("RENAME TABLE of a child that is a parent", _DDL,
+             (("RENAME TABLE c TO d",), tuple(text.format(parent="p") for text in _HELD)), _LINKED,
+             ddl_verb="RENAME TABLE"),
     Scenario("reclaiming after DROP TABLE", ("maintenance.",), (("DROP TABLE a",),), _TABLES,
              decided=(("maintenance.", True),), waits_for_death=True),
     Scenario("reclaiming after TRUNCATE TABLE", ("maintenance.",), (("TRUNCATE TABLE a",),),
@@ -232,6 +272,8 @@ SCENARIOS = (
 PIECEWISE = (
     Scenario("DROP TABLE, several", _DDL, (("DROP TABLE a, b, h",),), (*_TABLES, *_HIDDEN_KEY)),
     Scenario("DROP DATABASE", _DDL, (("DROP DATABASE crash",),), (*_TABLES, *_HIDDEN_KEY)),
+    Scenario("DROP TABLE, children and parents", _DDL, (("DROP TABLE g, c, p",),), _LINKED),
+    Scenario("DROP DATABASE with foreign keys", _DDL, (("DROP DATABASE crash",),), _LINKED),
     Scenario("CREATE OR REPLACE TABLE", _DDL,
              (("CREATE OR REPLACE TABLE a (id INT PRIMARY KEY) ENGINE=ROCKSDB",),), _TABLES),
 )

@@ -12,10 +12,20 @@ _COUNTER = re.compile(r" AUTO_INCREMENT=\d+")
 
 State = dict[str, Any]
 
+_PREPARED = "prepared"
+_REFERENCED = "referenced indexes"
+# What a state has beside tables.
+OTHERS = (_PREPARED, _REFERENCED)
+
 
 def state_of(server: Server, database: str) -> State:
-    """Definition, with foreign keys, and sorted rows of every table; names of what is prepared."""
-    state: State = {"prepared": sorted(str(row[3]) for row in server.query("XA RECOVER"))}
+    """Definition, with foreign keys, and sorted rows of every table; names of what is prepared;
+    the index that each foreign key leads to, which depends on whether the parent is there."""
+    state: State = {_PREPARED: sorted(str(row[3]) for row in server.query("XA RECOVER"))}
+    state[_REFERENCED] = server.query(
+        "SELECT TABLE_NAME, CONSTRAINT_NAME, UNIQUE_CONSTRAINT_NAME FROM "
+        "information_schema.REFERENTIAL_CONSTRAINTS WHERE CONSTRAINT_SCHEMA = %s ORDER BY 1, 2",
+        [database])
     names = server.query("SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = "
                          "%s ORDER BY 1", [database])
     for (name,) in names:
@@ -35,8 +45,8 @@ def _constraints(server: Server, database: str, table: str) -> str:
         "AND TABLE_NAME = %s AND REFERENCED_TABLE_NAME IS NOT NULL ORDER BY 1, ORDINAL_POSITION",
         [database, table])
     rules = server.query(
-        "SELECT CONSTRAINT_NAME, REFERENCED_TABLE_NAME, UNIQUE_CONSTRAINT_NAME, DELETE_RULE, "
-        "UPDATE_RULE FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE CONSTRAINT_SCHEMA = %s "
+        "SELECT CONSTRAINT_NAME, REFERENCED_TABLE_NAME, DELETE_RULE, UPDATE_RULE FROM "
+        "information_schema.REFERENTIAL_CONSTRAINTS WHERE CONSTRAINT_SCHEMA = %s "
         "AND TABLE_NAME = %s ORDER BY 1", [database, table])
     return f" {columns} {rules}" if columns or rules else ""
 
@@ -44,7 +54,7 @@ def _constraints(server: Server, database: str, table: str) -> str:
 def describe(state: State) -> str:
     """One line: tables, how many rows, a number that stands for their contents."""
     parts = [f"{name}: {len(value[1])} rows, #{abs(hash(repr(value))) % 10000:04}"
-             for name, value in state.items() if name != "prepared"]
-    if state["prepared"]:
-        parts.append(f"prepared: {', '.join(state['prepared'])}")
+             for name, value in state.items() if name not in OTHERS]
+    if state[_PREPARED]:
+        parts.append(f"prepared: {', '.join(state[_PREPARED])}")
     return "; ".join(parts) or "nothing"

@@ -11,7 +11,7 @@ import pymysql
 from basaltcli.errors import BasaltError
 from basaltcli.server import Server
 from tests.crash._scenarios import DATABASE, Scenario
-from tests.crash._state import State, describe, state_of
+from tests.crash._state import OTHERS, State, describe, state_of
 from tests.support import checks
 from tests.support.binlog import BinlogReplay
 from tests.support.workspace import Workspace
@@ -177,7 +177,7 @@ def _without_rows_of_counter(state: State) -> State:
     """The state, less the generated ids of new rows: a crash may skip some."""
     result: State = {}
     for name, value in state.items():
-        if name != "prepared" and "AUTO_INCREMENT" in value[0]:
+        if name not in OTHERS and "AUTO_INCREMENT" in value[0]:
             value = (value[0], sorted((row[1:] for row in value[1]), key=repr))
         result[name] = value
     return result
@@ -189,7 +189,10 @@ def _differences(found: State, expected: State) -> Iterator[str]:
             yield f"table {name} should not be there"
         elif name not in found:
             yield f"table {name} is missing"
-        elif name != "prepared" and found[name] != expected[name]:
+        elif name in OTHERS:
+            if found[name] != expected[name]:
+                yield f"{name}: {found[name]}"
+        elif found[name] != expected[name]:
             if found[name][0] != expected[name][0]:
                 yield f"table {name} is defined as {found[name][0]}"
             for line in checks.difference(found[name][1], expected[name][1],

@@ -208,7 +208,7 @@ def run(work: Workspace, arguments: argparse.Namespace) -> Tally:
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = workspace.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=2, help="crashes (default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=5,
                         help="longest load before a crash (default: %(default)s)")
@@ -223,7 +223,6 @@ def parse() -> argparse.Namespace:
                         help="the source alone")
     parser.add_argument("--sysbench-rows", type=int, default=10000, help="rows in its tables")
     workspace.add_seed(parser)
-    workspace.add_arguments(parser)
     return parser.parse_args()
 
 

@@ -63,6 +63,9 @@ CREATE TABLE r (client INT, n INT, payload VARCHAR(4000), PRIMARY KEY (client, n
 CREATE TABLE c (client INT PRIMARY KEY, v INT, KEY (v)) ENGINE=ROCKSDB;
 CREATE TABLE i (client INT, n INT, PRIMARY KEY (client, n)) ENGINE=InnoDB;
 """
+# The first change in an engine makes a replica's table of positions there, and is itself written in
+# two engines, together by a log that is mapped into memory: the shim sees nothing of that.
+_FIRST_ROW = f"INSERT INTO {_DATABASE}.c VALUES (0, 0); DELETE FROM {_DATABASE}.c;"
 _INSERT = re.compile(r"^### INSERT INTO `power`\.`r`$")
 _COLUMN = re.compile(r"^###   @[12]=(\d+)")
 _GTID = re.compile(r"\tGTID \d+-\d+-(\d+)")
@@ -185,10 +188,12 @@ class Test:
         for link in links.values():
             link.replica.start()
             link.begin()
-        source.client(_MAKE)
+        source.client(_MAKE + _FIRST_ROW)
         recordings = {}
         for title, link in links.items():
             self._must(link.catch_up())
+            if "--gtid-pos-auto-engines=rocksdb" in forms[title]:
+                self._must(self._wait_for_own_position(link))
             link.replica.stop()
             recordings[title] = Recording(self._work.directory, link.replica)
             link.replica.start()
@@ -216,6 +221,18 @@ class Test:
         source.stop()
 
     # ---- steps
+
+    @staticmethod
+    def _wait_for_own_position(link: Link) -> list[str]:
+        """Waits for the table of positions in our engine; returns what is wrong."""
+        query = ("SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'mysql' "
+                 "AND TABLE_NAME LIKE 'gtid\\_slave\\_pos\\_%' AND ENGINE = 'ROCKSDB'")
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            if link.replica.query(query):
+                return []
+            time.sleep(0.05)
+        return ["the replica made no table of positions in our engine"]
 
     def _load(self, recording: Recording, kinds: tuple[str, ...], server: Server | None = None, *,
               first: int = 1, seconds: float | None = None) -> list[Client]:
@@ -396,7 +413,7 @@ def run(work: Workspace, arguments: argparse.Namespace) -> Tally:
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = workspace.parser(__doc__)
     parser.add_argument("--images", type=int,
                         default=int(os.environ.get("BASALT_TEST_POWER_LOSSES", "4")),
                         help="of each server (default: %(default)s)")
@@ -404,7 +421,6 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--clients", type=int, default=4)
     parser.add_argument("--scenes", default="binlog,alone,replicas")
     workspace.add_seed(parser)
-    workspace.add_arguments(parser)
     return parser.parse_args()
 
 

@@ -112,7 +112,7 @@ def run(work: Workspace, arguments: argparse.Namespace) -> Tally:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = workspace.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=2, help="ends (default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=4,
                         help="longest load before an end (default: %(default)s)")
@@ -120,7 +120,6 @@ def main() -> int:
     parser.add_argument("--no-replica", dest="replica", action="store_false",
                         help="the server alone, all rounds with XA transactions")
     workspace.add_seed(parser)
-    workspace.add_arguments(parser)
     return workspace.main("references", parser.parse_args(), run)
 
 

@@ -56,7 +56,7 @@ def _warnings(theirs: Answer, ours: Answer, how: Comparison) -> Difference | Non
         return None
     lists = [Counter((level, code, _message(message, how))
                      for level, code, message in answer.warnings) for answer in (theirs, ours)]
-    # Of many, the server keeps the first.
+    # The server keeps the first of many.
     if lists[0] == lists[1] or sum(lists[0].values()) == sum(lists[1].values()) == _WARNINGS_MAX:
         return None
     return Difference("warnings", _listed(lists[0], lists[1]))

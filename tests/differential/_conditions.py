@@ -95,6 +95,9 @@ class Conditions:
         if self._chance.random() < self._wrong:
             self.is_clean = False
             value = column.type.draw_wrong(self._chance)
+            if column.type.is_date:
+                # What is no date is 0000-00-00 to a scan, and nothing to an index.
+                value = "'2000-01-02'"
         else:
             value = column.draw(self._chance, null=0.02)
         if self._parameters is None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from tests.differential import _types
 from tests.differential._scene import Scene
-from tests.differential._schema import Table
+from tests.differential._schema import Key, Table
 from tests.differential._statement import Comparison, Rows, Statement
 
 # InnoDB says other things than other engines do.
@@ -15,7 +16,8 @@ _ENGINE_SPECIFIC = Comparison(Rows.NOTHING)
 
 def draw(scene: Scene) -> list[Statement]:
     """An ALTER, a TRUNCATE, a copy of a table, or maintenance. Not within a transaction."""
-    makers = (_add_column, _drop_column, _modify_column, _add_key, _add_key, _drop_key,
+    makers = (_add_column, _drop_column, _modify_column, _replace_column, _add_key, _add_key,
+              _drop_key,
               _change_primary_key, _convert, _rebuild, _rename_column, _truncate, _copy, _like,
               _maintain, _partitions, _partitions, _ignore_key)
     return scene.chance.choice(makers)(scene)
@@ -25,6 +27,17 @@ def _alter(table: Table, change: str, accepted: Callable[[], None]) -> list[Stat
     return [Statement(f"ALTER TABLE {table.name} {change}", accepted=accepted)]
 
 
+def _alter_columns(scene: Scene, table: Table, change: str,
+                   accepted: Callable[[], None]) -> list[Statement]:
+    """In place, if the engine can do that, or by a copy, as the session has it. One counts rows and
+    warns of values where the other does not.
+    """
+    if scene.chance.random() < 0.4:
+        return _alter(table, change, accepted)
+    return [Statement(f"ALTER TABLE {table.name} {change}, ALGORITHM=DEFAULT", _ENGINE_SPECIFIC,
+                      accepted)]
+
+
 def _add_column(scene: Scene) -> list[Statement]:
     chance = scene.chance
     table = scene.table()
@@ -32,8 +45,8 @@ def _add_column(scene: Scene) -> list[Statement]:
     at = chance.randint(0, len(table.columns))
     place = "" if at == len(table.columns) else (
         " FIRST" if at == 0 else f" AFTER {table.columns[at - 1].name}")
-    return _alter(table, f"ADD COLUMN {column.sql()}{place}",
-                  lambda: table.columns.insert(at, column))
+    return _alter_columns(scene, table, f"ADD COLUMN {column.sql()}{place}",
+                          lambda: table.columns.insert(at, column))
 
 
 def _drop_column(scene: Scene) -> list[Statement]:
@@ -48,11 +61,31 @@ def _drop_column(scene: Scene) -> list[Statement]:
     def dropped() -> None:
         table.columns = [each for each in table.columns if each is not column]
 
-    return _alter(table, f"DROP COLUMN {column.name}", dropped)
+    return _alter_columns(scene, table, f"DROP COLUMN {column.name}", dropped)
+
+
+def _replace_column(scene: Scene) -> list[Statement]:
+    """Another column under the same name, of which generated columns may be made."""
+    chance = scene.chance
+    table = scene.table()
+    free = [each for each in table.columns if not each.generated and not each.is_auto_increment
+            and not any(each in key.columns() for key in table.keys)]
+    if not free or len(table.columns) < 2:
+        return _add_column(scene)
+    old = chance.choice(free)
+    new = scene.designer.column()
+    new.name = old.name
+    if any(old.name in other.generated for other in table.columns):
+        new.type, new.pool, new.default, new.extra = old.type, old.pool, old.default, ""
+
+    def replaced() -> None:
+        table.columns = [*(each for each in table.columns if each is not old), new]
+
+    return _alter_columns(scene, table, f"DROP COLUMN {old.name}, ADD COLUMN {new.sql()}", replaced)
 
 
 def _modify_column(scene: Scene) -> list[Statement]:
-    """Another type, or only other attributes."""
+    """Another type, a longer one, or only other attributes."""
     chance = scene.chance
     table = scene.table()
     column = chance.choice(table.columns)
@@ -60,9 +93,13 @@ def _modify_column(scene: Scene) -> list[Statement]:
         return _add_column(scene)
     new = scene.designer.column()
     new.name = column.name
-    if chance.random() < 0.6:
+    kind = chance.random()
+    if kind < 0.6:
         new.type, new.pool = column.type, column.pool
         new.default, new.extra = column.default, ""
+    longer = _types.longer(chance, column.type) if kind < 0.3 else None
+    if longer is not None:
+        new.type = longer
     is_key = any(column in key.columns() for key in table.keys)
     if is_key and (new.type.needs_prefix or not new.type.can_be_key
                    or not scene.designer.can_index(new.type)):
@@ -75,7 +112,7 @@ def _modify_column(scene: Scene) -> list[Statement]:
             column.nullable = False
 
     # The conversion of old values warns and fails row by row, in the order of a scan.
-    return [Statement(f"ALTER TABLE {table.name} MODIFY COLUMN {new.sql()}", accepted=modified)]
+    return _alter_columns(scene, table, f"MODIFY COLUMN {new.sql()}", modified)
 
 
 def _rename_column(scene: Scene) -> list[Statement]:
@@ -89,7 +126,7 @@ def _rename_column(scene: Scene) -> list[Statement]:
     def renamed() -> None:
         column.name = name
 
-    return _alter(table, f"RENAME COLUMN {column.name} TO {name}", renamed)
+    return _alter_columns(scene, table, f"RENAME COLUMN {column.name} TO {name}", renamed)
 
 
 def _add_key(scene: Scene) -> list[Statement]:
@@ -111,7 +148,20 @@ def _drop_key(scene: Scene) -> list[Statement]:
     if not keys:
         return _add_key(scene)
     key = scene.chance.choice(keys)
+    if sum(key.name.encode()) % 3 == 0:
+        return _make_again(table, key)
     return _alter(table, f"DROP KEY {key.name}", lambda: table.keys.remove(key))
+
+
+# The server knows that it is the same key, and may take it for one that has another place.
+def _make_again(table: Table, key: Key) -> list[Statement]:
+    def moved() -> None:
+        table.keys.remove(key)
+        table.keys.append(key)
+
+    return [Statement("SET STATEMENT alter_algorithm = 'DEFAULT' FOR "
+                      f"ALTER TABLE {table.name} DROP KEY {key.name}, ADD {key.sql()}, "
+                      "COMMENT = 'again'", accepted=moved)]
 
 
 def _change_primary_key(scene: Scene) -> list[Statement]:

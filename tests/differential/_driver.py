@@ -197,7 +197,7 @@ def main(description: str, make_generator: MakeGenerator, *, seconds: float,
 
 
 def _parse(description: str, seconds: float, statements: int) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=description.split("\n")[0])
+    parser = workspace.parser(description)
     parser.add_argument("--seconds", type=float, default=seconds,
                         help="how long to go on (default: %(default)s)")
     parser.add_argument("--cases", type=int, help="how many cases, instead of seconds")
@@ -213,5 +213,4 @@ def _parse(description: str, seconds: float, statements: int) -> argparse.Namesp
                         help="what our engine does not support is a failure")
     parser.add_argument("--output", help="folder for failures (default: that of the server)")
     workspace.add_seed(parser)
-    workspace.add_arguments(parser)
     return parser.parse_args()

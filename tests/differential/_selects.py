@@ -93,8 +93,11 @@ def _ordered(scene: Scene, table: Table, outs: tuple[Out, ...],
         down = backward != (at < len(parts) and parts[at].descending)
         down = not down if chance.random() < 0.05 else down
         terms.append(column.name + (" DESC" if down else ""))
-    listed = tuple(Out(each.name, each.name, each.type.equality, is_ordered=True)
-                   for each in columns)
+    # What is behind a column whose order is open has an open order, too.
+    is_open = [not all(before.type.is_sorted_as_compared for before in columns[:at + 1])
+               for at in range(len(columns))]
+    listed = tuple(Out(each.name, each.name, each.type.equality, is_ordered=not is_open[at])
+                   for at, each in enumerate(columns))
     names = {each.name for each in columns}
     return (tuple(each for each in outs if each.column not in names) + listed,
             f" ORDER BY {', '.join(terms)}")

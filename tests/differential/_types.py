@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import random
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -59,6 +60,16 @@ class Type:
         return self.length > 1 and self.group in (Group.TEXT, Group.BYTES, Group.DOCUMENT)
 
     @property
+    def is_date(self) -> bool:
+        return self.sql.startswith(("DATE", "TIMESTAMP"))
+
+    @property
+    def is_sorted_as_compared(self) -> bool:
+        # Of collations with several levels the server's sort takes texts for equal that differ in
+        # the later ones: 'A' and 'a' in utf16_uca1400_as_cs.
+        return "_uca1400_" not in self.equality or self.equality.endswith("_ai_ci")
+
+    @property
     def can_be_key(self) -> bool:
         # In InnoDB's keys, the spaces that fill up a CHAR count in collations that do not pad.
         is_unpadded = self.is_fixed and "_nopad_" in self.equality
@@ -82,9 +93,13 @@ def _one_of(values: Sequence[str], rest: Draw | None = None) -> Draw:
 # ---- numbers
 
 
+_INTEGER_BITS = {"TINYINT": 8, "SMALLINT": 16, "MEDIUMINT": 24, "INT": 32, "BIGINT": 64}
+# Of the values that are drawn.
+_TEXT_LENGTHS = {"TINYTEXT": 60, "TEXT": 16000, "MEDIUMTEXT": 60000, "LONGTEXT": 60000}
+
+
 def _integer(chance: random.Random, _: Collations) -> Type:
-    name, bits = chance.choice((("TINYINT", 8), ("SMALLINT", 16), ("MEDIUMINT", 24), ("INT", 32),
-                                ("INT", 32), ("BIGINT", 64), ("BOOL", 8)))
+    name, bits = chance.choice((*_INTEGER_BITS.items(), ("INT", 32), ("BOOL", 8)))
     if name == "BOOL":
         return _integer_type("BOOL", -128, 127)
     kind = chance.random()
@@ -92,6 +107,43 @@ def _integer(chance: random.Random, _: Collations) -> Type:
         suffix = " UNSIGNED" if kind < 0.2 else f"({chance.randint(1, 12)}) ZEROFILL"
         return _integer_type(name + suffix, 0, (1 << bits) - 1)
     return _integer_type(name, -(1 << bits - 1), (1 << bits - 1) - 1)
+
+
+def longer(chance: random.Random, kind: Type) -> Type | None:
+    """A type that holds the same values and longer ones; None if this module has none."""
+    name, rest = _name_and_rest(kind.sql)
+    if name in _INTEGER_BITS:
+        more = [each for each in _INTEGER_BITS if _INTEGER_BITS[each] > _INTEGER_BITS[name]]
+        if not more:
+            return None
+        name = chance.choice(more)
+        bits = _INTEGER_BITS[name]
+        if "ZEROFILL" in rest:
+            rest = f"({chance.randint(1, 12)}) ZEROFILL"
+        is_unsigned = "UNSIGNED" in rest or "ZEROFILL" in rest
+        if is_unsigned:
+            return _integer_type(name + rest, 0, (1 << bits) - 1)
+        return _integer_type(name + rest, -(1 << bits - 1), (1 << bits - 1) - 1)
+    if name in ("CHAR", "VARCHAR") and kind.group is Group.TEXT and not kind.is_compressed:
+        most = 255 if kind.is_fixed else _LENGTHS[-1]
+        lengths = [each for each in _LENGTHS if kind.length < each <= most]
+        if not lengths:
+            return None
+        length = chance.choice(lengths)
+        return _text_type(f"{name}({length})", kind.charset, kind.equality, length,
+                          is_fixed=kind.is_fixed)
+    if name in _TEXT_LENGTHS and not kind.is_compressed:
+        more = list(_TEXT_LENGTHS)[list(_TEXT_LENGTHS).index(name) + 1:]
+        if not more:
+            return None
+        name = chance.choice(more)
+        return _text_type(name, kind.charset, kind.equality, _TEXT_LENGTHS[name], needs_prefix=True)
+    return None
+
+
+def _name_and_rest(sql: str) -> tuple[str, str]:
+    match = re.match(r"([A-Z]+)(.*)", sql, re.DOTALL)
+    return (match.group(1), match.group(2)) if match else (sql, "")
 
 
 def _integer_type(sql: str, low: int, high: int) -> Type:
@@ -194,8 +246,7 @@ def _varchar(chance: random.Random, collations: Collations) -> Type:
 
 def _text(chance: random.Random, collations: Collations) -> Type:
     charset, collation = collations.draw(chance)
-    name, length = chance.choice((("TINYTEXT", 60), ("TEXT", 16000), ("MEDIUMTEXT", 60000),
-                                  ("LONGTEXT", 60000)))
+    name, length = chance.choice(list(_TEXT_LENGTHS.items()))
     if name == "TEXT" and chance.random() < 0.15:
         name += " COMPRESSED"
     return _text_type(name, charset, collation, length, needs_prefix=True)
@@ -234,7 +285,9 @@ def _blob(chance: random.Random, _: Collations) -> Type:
 
 
 def _enum(chance: random.Random, _: Collations) -> Type:
-    members = chance.sample(["", "a", "b", "c", "Zz", "x y", "10", "2"], chance.randint(1, 7))
+    """No element is '': what is no element is '' to a scan, while to an index '' is the element of
+    that name, and which of these the server reads is the plan's to say, with InnoDB too."""
+    members = chance.sample(["a", "b", "c", "Zz", "x y", "10", "2"], chance.randint(1, 7))
     if chance.random() < 0.1:
         members += [f"m{number}" for number in range(300)]
     quoted = [f"'{each}'" for each in members]

@@ -129,12 +129,10 @@ def run(work: Workspace, arguments: argparse.Namespace) -> Tally:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = workspace.parser(__doc__)
     parser.add_argument("--cases", type=int, default=CASES, help="(default: %(default)s)")
     workspace.add_seed(parser)
-    workspace.add_arguments(parser)
-    arguments = parser.parse_args()
-    return workspace.main("figures", arguments, run)
+    return workspace.main("figures", parser.parse_args(), run)
 
 
 if __name__ == "__main__":

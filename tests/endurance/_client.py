@@ -26,7 +26,7 @@ COMMON = frozenset((ER.LOCK_WAIT_TIMEOUT, ER.LOCK_DEADLOCK, ER.QUERY_INTERRUPTED
 # A table was defined anew after the transaction's snapshot; InnoDB says so, too.
 DEFINED_ANEW = frozenset((ER.TABLE_DEF_CHANGED,))
 TIMED = frozenset((_STATEMENT_TIMEOUT,))
-# Of isolation, that a client draws one of.
+# Isolation levels, of which a client draws one.
 LEVELS = ("READ COMMITTED", "REPEATABLE READ")
 _RING = 40
 

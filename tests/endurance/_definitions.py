@@ -111,7 +111,7 @@ class DefiningClient(Client):
         """OPTIMIZE and ANALYZE say in rows what went wrong."""
         if not any(len(row) == 4 and str(row[2]).lower() == "error" for row in rows):
             return
-        # Of a partitioned table the first row has the cause, the second names the partition.
+        # For a partitioned table the first row has the cause, the second names the partition.
         if not _USUAL_TEXTS.search(str(rows)):
             self.common.fail(f"{self.name}: {sql}: {rows}")
         self.common.count(f"errors {self.kind}: in the rows of OPTIMIZE or ANALYZE")

@@ -91,7 +91,7 @@ def report(directory: Path, figures: Figures) -> None:
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = workspace.parser(__doc__)
     parser.add_argument("--hours", type=float, default=0, help="of load; 0: the short form")
     parser.add_argument("--directory", type=Path, default=layout.BUILD / "endurance",
                         help="where the long form keeps its state (default: build/endurance)")
@@ -103,7 +103,6 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--stormy", type=float, default=20,
                         help="minutes of each hour with kills and restarts (default: %(default)s)")
     parser.add_argument("--go-on", action="store_true", help="even after a finding")
-    workspace.add_arguments(parser)
     return parser.parse_args()
 
 

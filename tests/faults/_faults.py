@@ -56,6 +56,16 @@ class Faults:
         return int(struct.unpack_from("=i", self._memory, 20)[0])
 
 
+def tally_of(outcomes: list[tuple[str, list[str]]]) -> Tally:
+    """Prints each case with its problems, and counts them."""
+    for name, problems in outcomes:
+        print(f"{'FAILED' if problems else 'passed'}  {name}")
+        for problem in problems:
+            print(f"        {problem}")
+    failed = sum(1 for _, problems in outcomes if problems)
+    return Tally(len(outcomes) - failed, failed)
+
+
 def main_without_sanitizers(name: str, arguments: argparse.Namespace,
                             run: Callable[[Workspace, argparse.Namespace], Tally]) -> int:
     """As workspace.main(), for tests with a shim."""

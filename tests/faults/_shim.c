@@ -68,6 +68,15 @@ static int fails_on_file(int call, int file) {
     int cause = (check); \
     if (cause != 0) { errno = cause; return -1; } \
   } while (0)
+/* The last argument of open(), which is there only if a file may be made. */
+#define MODE_OF(flags, mode) \
+  mode_t mode = 0; \
+  if ((flags) & (O_CREAT | O_TMPFILE)) { \
+    va_list arguments; \
+    va_start(arguments, flags); \
+    mode = va_arg(arguments, mode_t); \
+    va_end(arguments); \
+  }
 
 ssize_t write(int file, const void* bytes, size_t size) {
   REAL(write);
@@ -129,24 +138,12 @@ int rename(const char* from, const char* to) {
 
 int open64(const char* path, int flags, ...) {
   REAL(open64);
-  mode_t mode = 0;
-  if (flags & (O_CREAT | O_TMPFILE)) {
-    va_list arguments;
-    va_start(arguments, flags);
-    mode = va_arg(arguments, mode_t);
-    va_end(arguments);
-  }
+  MODE_OF(flags, mode);
   if (flags & O_CREAT) FAIL_IF(fails_on(CALL_CREATE, path));
   return real(path, flags, mode);
 }
 
 int open(const char* path, int flags, ...) {
-  mode_t mode = 0;
-  if (flags & (O_CREAT | O_TMPFILE)) {
-    va_list arguments;
-    va_start(arguments, flags);
-    mode = va_arg(arguments, mode_t);
-    va_end(arguments);
-  }
+  MODE_OF(flags, mode);
   return open64(path, flags, mode);
 }

@@ -13,13 +13,12 @@ from __future__ import annotations
 import argparse
 import errno
 import sys
-import threading
-import time
 
 import pymysql
 
+from tests.faults import _interrupted
 from tests.faults._bench import OPTIONS
-from tests.faults._faults import Call, Faults, main_without_sanitizers
+from tests.faults._faults import Call, Faults, main_without_sanitizers, tally_of
 from tests.support import checks, workspace
 from tests.support.workspace import Tally, Workspace
 
@@ -27,14 +26,7 @@ _ROWS = 20_000
 # Rows of 1 KB, in no order.
 _LOAD = ("INSERT INTO d.t SELECT seq * 7919 % 20011, seq, REPEAT(MD5(seq), 32) "
          f"FROM d.seq_1_to_{_ROWS}")
-_CASES = (
-    ("write", Call.WRITE, errno.EIO, 0), ("write, device full", Call.WRITE, errno.ENOSPC, 3),
-    ("sync", Call.SYNC, errno.EIO, 0), ("creation", Call.CREATE, errno.ENOSPC, 0),
-    ("creation of the second file", Call.CREATE, errno.EIO, 1),
-)
-_TEXTS = {errno.EIO: "Input/output error", errno.ENOSPC: "No space left on device"}
 _KILLS_AFTER_SECONDS = (0.1, 0.3, 0.6)
-_QUERY_INTERRUPTED = 1317
 
 
 class BulkLoad:
@@ -50,16 +42,9 @@ class BulkLoad:
         self._server.query("INSERT INTO d.t VALUES (-1, -1, 'before')")
         self._changes = 0
 
-    def fail(self, calls: Call, cause: int, skipped: int) -> list[str]:
+    def fail(self, failure: _interrupted.Failure) -> list[str]:
         """The statement while calls on its files fail, and then on a sound disk."""
-        self._faults.set(calls, "/loads/", cause, skipped=skipped)
-        problems = ["nothing failed"]
-        try:
-            self._load()
-        except pymysql.err.Error as error:
-            text = str(error)
-            problems = [] if "/loads/" in text and _TEXTS[cause] in text else [f"the text: {text}"]
-        self._faults.heal()
+        problems = _interrupted.fail(self._faults, failure, "loads", self._load)
         problems += self._check(1)
         self._load()
         problems += self._check(1 + _ROWS)
@@ -68,13 +53,7 @@ class BulkLoad:
 
     def kill(self, seconds: float) -> list[str]:
         """The statement, killed after some time, unless it has ended by then."""
-        problems: list[str] = []
-        with self._server.connect() as connection:
-            load = threading.Thread(target=self._load_until_killed, args=(connection, problems))
-            load.start()
-            time.sleep(seconds)
-            self._server.query(f"KILL QUERY {connection.thread_id()}")
-            load.join()
+        problems = _interrupted.kill(self._server, ("SET rocksdb_bulk_load = 1", _LOAD), seconds)
         rows = self._count()
         if rows not in (1, 1 + _ROWS):
             problems.append(f"{rows} rows are there")
@@ -110,15 +89,6 @@ class BulkLoad:
             cursor.execute(f"SET rocksdb_bulk_load = 1, sql_log_bin = {int(logs)}")
             cursor.execute(_LOAD)
 
-    def _load_until_killed(self, connection: pymysql.Connection, problems: list[str]) -> None:
-        try:
-            with connection.cursor() as cursor:
-                cursor.execute("SET rocksdb_bulk_load = 1")
-                cursor.execute(_LOAD)
-        except pymysql.err.Error as error:
-            if error.args[0] != _QUERY_INTERRUPTED:
-                problems.append(f"killed: {error}")
-
     def _count(self) -> int:
         return int(self._server.query("SELECT COUNT(*) FROM d.t")[0][0])
 
@@ -128,34 +98,24 @@ class BulkLoad:
             problems.append(f"{self._count()} rows instead of {rows}")
         self._changes += 1
         self._server.query(f"UPDATE d.t SET s = 'changed {self._changes}' WHERE id = -1")
-        left = list((self._server.datadir / "#rocksdb" / "loads").glob("*"))
-        if left:
-            problems.append(f"left over: {left}")
-        return problems
+        return problems + _interrupted.left_over(self._server, "loads")
 
 
 def run(work: Workspace, _: argparse.Namespace) -> Tally:
     """All cases, on one server."""
     test = BulkLoad(work)
-    outcomes = [(name, test.fail(*case)) for name, *case in _CASES]
+    outcomes = [(name, test.fail(failure)) for name, failure in _interrupted.FAILURES.items()]
     outcomes += [(f"KILL after {seconds} s", test.kill(seconds))
                  for seconds in _KILLS_AFTER_SECONDS]
     outcomes += [(f"files are not taken in, {'with' if logs else 'without'} the binary log, and "
                   f"{'a start' if restarts else 'a resume'} follows",
                   test.fail_behind_commit(logs, restarts))
                  for logs in (True, False) for restarts in (True, False)]
-    for name, problems in outcomes:
-        print(f"{'FAILED' if problems else 'passed'}  {name}")
-        for problem in problems:
-            print(f"        {problem}")
-    failed = sum(1 for _, problems in outcomes if problems)
-    return Tally(len(outcomes) - failed, failed)
+    return tally_of(outcomes)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    workspace.add_arguments(parser)
-    return main_without_sanitizers("bulk_load", parser.parse_args(), run)
+    return main_without_sanitizers("bulk_load", workspace.parser(__doc__).parse_args(), run)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 Usage: ./basalt python tests/faults/failing_disk.py [--long] [--only TEXT]
 
 Calls of the system fail by a library in LD_PRELOAD (_shim.c): writes, torn or not, syncs, creation
-and renaming of files, for the log, data files, the manifest and CURRENT, with EIO and ENOSPC. Each
+and renaming of files, for the WAL, data files, the manifest and CURRENT, with EIO and ENOSPC. Each
 case, with clients that write and a binary log:
 
   - the engine turns read-only; later writes fail at once, with a text that names file and cause and
@@ -161,12 +161,11 @@ def run(work: Workspace, arguments: argparse.Namespace) -> Tally:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = workspace.parser(__doc__)
     parser.add_argument("--long", action="store_true",
                         help="all ends for every case")
     parser.add_argument("--only", default="", metavar="TEXT",
                         help="only cases whose names contain this")
-    workspace.add_arguments(parser)
     return main_without_sanitizers("faults", parser.parse_args(), run)
 
 

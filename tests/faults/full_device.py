@@ -151,13 +151,13 @@ class FullDevice:
     def fill_to_the_last_byte(self) -> None:
         """Somebody else takes all the space."""
         self._server.query("SET GLOBAL rocksdb_reserved_disk_space = 1024")
-        # What the engine itself removes comes back to it, and its log has space in advance.
+        # What the engine itself removes comes back to it, and its WAL has space in advance.
         threading.Thread(target=self._fill, daemon=True).start()
         for _ in range(100):
             self._take_what_is_left()
             if self._bench.wait_for_state(("read-only",), 1):
                 break
-            # The log may have room, and rows are refused before they need more: a flush does.
+            # The WAL may have room, and rows are refused before they need more: a flush does.
             with contextlib.suppress(pymysql.err.Error):
                 self._server.query("SET GLOBAL rocksdb_force_flush_memtable_now = ON")
         self.expect(self._bench.state() == "read-only", "not read-only")
@@ -282,9 +282,8 @@ def run(work: Workspace, arguments: argparse.Namespace) -> Tally:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = workspace.parser(__doc__)
     parser.add_argument("--long", action="store_true", help="five times")
-    workspace.add_arguments(parser)
     return workspace.main("device", parser.parse_args(), run)
 
 

@@ -4,8 +4,8 @@ Usage: ./basalt python tests/faults/startup.py
 
 After kill -9 under load the files are changed, and the server started:
 
-  - a log that ends in the middle of a record, in zeros or in garbage: it starts, nothing is lost
-  - a log with a changed byte before its end: the engine does not start, with a text that names the
+  - a WAL that ends in the middle of a record, in zeros or in garbage: it starts, nothing is lost
+  - a WAL with a changed byte before its end: the engine does not start, with a text that names the
     file, the place and the remedy; rocksdb_accept_log_damage=ON starts it, without what follows
   - no CURRENT, a directory that is none, files that cannot be read or made: the text names the file
     and the cause. The server itself starts; with the files as they were, all is there
@@ -156,7 +156,7 @@ class Startup:
         self.refuses("files that cannot be made",
                      lambda: self._faults.set(Call.CREATE, "#rocksdb", errno.EACCES),
                      ("#rocksdb/", "Permission denied"))
-        self.refuses("a log that cannot be read",
+        self.refuses("a WAL that cannot be read",
                      lambda: self._faults.set(Call.READ, ".log", errno.EIO),
                      (f"#rocksdb/{log}", "Input/output error"))
         self.refuses("a manifest that cannot be written",
@@ -173,9 +173,7 @@ def run(work: Workspace, _: argparse.Namespace) -> Tally:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    workspace.add_arguments(parser)
-    return main_without_sanitizers("startup", parser.parse_args(), run)
+    return main_without_sanitizers("startup", workspace.parser(__doc__).parse_args(), run)
 
 
 if __name__ == "__main__":

@@ -299,15 +299,13 @@ def _left_over(server: Server) -> Sequence[str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = workspace.parser(__doc__)
     parser.add_argument("--seconds", type=float, default=SECONDS, help="(default: %(default)s)")
     parser.add_argument("--cases", type=int, default=0, help="instead of a time")
     parser.add_argument("--failures", type=int, default=3, help="stop after so many")
     parser.add_argument("--repeat", action="store_true", help="always the case of the seed")
     workspace.add_seed(parser)
-    workspace.add_arguments(parser)
-    arguments = parser.parse_args()
-    return workspace.main("detached", arguments, run)
+    return workspace.main("detached", parser.parse_args(), run)
 
 
 if __name__ == "__main__":

@@ -159,13 +159,12 @@ def run(work: Workspace, arguments: argparse.Namespace) -> Tally:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = workspace.parser(__doc__)
     parser.add_argument("--update", action="store_true", help=f"write {_PAGE_NAME}")
     parser.add_argument("--case", nargs="*", help="only cases whose names begin so")
     parser.add_argument("--level", nargs="*", choices=[level.short for level in LEVELS],
                         help="only these levels")
     parser.add_argument("--show", action="store_true", help="print all answers")
-    workspace.add_arguments(parser)
     return workspace.main("isolation", parser.parse_args(), run)
 
 

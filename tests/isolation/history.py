@@ -130,7 +130,7 @@ def check_file(path: Path) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = workspace.parser(__doc__)
     parser.add_argument("--seconds", type=float, default=SECONDS,
                         help="load at each level (default: %(default)s)")
     parser.add_argument("--clients", type=int, default=CLIENTS, help="(default: %(default)s)")
@@ -143,7 +143,6 @@ def main() -> int:
                         help="with a synced binary log (default: %(default)s)")
     workspace.add_seed(parser)
     parser.add_argument("--check", type=Path, metavar="FILE", help="judge a history that was kept")
-    workspace.add_arguments(parser)
     arguments = parser.parse_args()
     if arguments.check:
         return check_file(arguments.check)

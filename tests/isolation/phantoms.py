@@ -189,15 +189,13 @@ def run(work: Workspace, arguments: argparse.Namespace) -> Tally:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = workspace.parser(__doc__)
     parser.add_argument("--seconds", type=float, default=SECONDS, help="(default: %(default)s)")
     parser.add_argument("--cases", type=int, default=0, help="instead of a time")
     parser.add_argument("--failures", type=int, default=3, help="stop after so many")
     workspace.add_seed(parser)
     parser.add_argument("--engine", choices=("ROCKSDB", "InnoDB"), default="ROCKSDB")
-    workspace.add_arguments(parser)
-    arguments = parser.parse_args()
-    return workspace.main("phantoms", arguments, run)
+    return workspace.main("phantoms", parser.parse_args(), run)
 
 
 if __name__ == "__main__":

@@ -230,7 +230,7 @@ def run(work: Workspace, arguments: argparse.Namespace) -> Tally:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = workspace.parser(__doc__)
     parser.add_argument("--seconds", type=float, default=SECONDS, help="(default: %(default)s)")
     parser.add_argument("--cases", type=int, default=0, help="instead of a time")
     parser.add_argument("--failures", type=int, default=1, help="stop after so many")
@@ -239,9 +239,7 @@ def main() -> int:
     parser.add_argument("--shrink", type=float, default=60,
                         help="seconds to make a failure smaller (default: %(default)s)")
     workspace.add_seed(parser)
-    workspace.add_arguments(parser)
-    arguments = parser.parse_args()
-    return workspace.main("serial", arguments, run)
+    return workspace.main("serial", parser.parse_args(), run)
 
 
 if __name__ == "__main__":

@@ -6,14 +6,13 @@ right, and with some that are not.
 
 from __future__ import annotations
 
-import argparse
 import sys
 
 from tests.isolation._serial_oracle import Oracle
 from tests.isolation._serial_scene import parse
 from tests.isolation._turns import Record, Row, Step
 from tests.support import workspace
-from tests.support.workspace import Tally, Workspace
+from tests.support.workspace import Workspace
 
 _SETUP = (
     "setup: CREATE TABLE t (id INT PRIMARY KEY, k INT, s VARCHAR(9) COLLATE utf8mb4_general_ci)",
@@ -142,16 +141,5 @@ _TESTS = (writers_follow_each_other_by_their_ends,
           what_was_prepared_and_rolled_back_is_in_no_snapshot)
 
 
-def run(work: Workspace, _: argparse.Namespace) -> Tally:
-    """All of them, on one server."""
-    return workspace.run_checks(_TESTS, Judge(work))
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    workspace.add_arguments(parser)
-    return workspace.main("serial-oracle", parser.parse_args(), run)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(workspace.check("serial-oracle", __doc__, _TESTS, Judge))

@@ -269,9 +269,8 @@ def run_all(work: Workspace, arguments: argparse.Namespace) -> Tally:
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = workspace.parser(__doc__)
     parser.add_argument("--rows", type=int, default=100_000, help="of the largest table")
-    workspace.add_arguments(parser)
     return parser.parse_args()
 
 

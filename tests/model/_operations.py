@@ -457,7 +457,7 @@ class Generator:
         function = self._chance.choice(self._routines.for_table(table))
         selection = self._selection(table)
         if len(function.writes) > 1:
-            # Of several rows nobody knows for which it has been called when another's lock is held.
+            # Nobody knows for which of several rows it has been called when another's lock is held.
             if table.primary is None:
                 raise Unknown
             selection = draw_point(table, self._chance)

@@ -513,7 +513,7 @@ def run(work: Workspace, arguments: argparse.Namespace) -> Tally:
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = workspace.parser(__doc__)
     parser.add_argument("--seconds", type=float, default=SECONDS,
                         help="how long to go on (default: %(default)s)")
     parser.add_argument("--operations", type=int, help="how many operations, instead of seconds")
@@ -522,7 +522,6 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--isolation", choices=_ISOLATION, default="both",
                         help="levels of the transactions (default: %(default)s)")
     workspace.add_seed(parser)
-    workspace.add_arguments(parser)
     return parser.parse_args()
 
 

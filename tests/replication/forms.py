@@ -308,11 +308,10 @@ def run(work: Workspace, arguments: argparse.Namespace) -> Tally:
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = workspace.parser(__doc__)
     parser.add_argument("--only", default="", metavar="TEXT", help="cases whose names contain this")
     parser.add_argument("--formats", default="ROW,MIXED")
     parser.add_argument("--rows", type=int, default=20000, help="of the large transaction")
-    workspace.add_arguments(parser)
     return parser.parse_args()
 
 

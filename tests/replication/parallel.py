@@ -166,7 +166,7 @@ def run(work: Workspace, arguments: argparse.Namespace) -> Tally:
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = workspace.parser(__doc__)
     parser.add_argument("--transactions", type=int, default=200, help="of each client")
     parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--rows", type=int, default=5, help="of each table: fewer, more conflicts")
@@ -174,7 +174,6 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--formats", default="ROW,MIXED")
     parser.add_argument("--modes", default="conservative,optimistic")
     workspace.add_seed(parser)
-    workspace.add_arguments(parser)
     return parser.parse_args()
 
 

@@ -176,11 +176,10 @@ def run(work: Workspace, arguments: argparse.Namespace) -> Tally:
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = workspace.parser(__doc__)
     parser.add_argument("--transactions", type=int, default=8000)
     parser.add_argument("--parts", type=int, default=4)
     parser.add_argument("--threads", type=int, default=8, help="of the replica; 0: one")
-    workspace.add_arguments(parser)
     return parser.parse_args()
 
 

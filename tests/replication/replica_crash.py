@@ -210,14 +210,13 @@ def run(work: Workspace, arguments: argparse.Namespace) -> Tally:
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = workspace.parser(__doc__)
     parser.add_argument("--kills", type=int, default=6, help="at random moments, in each mode")
     parser.add_argument("--visits", default="1,3", help="of each failpoint: 1,2,50,...")
     parser.add_argument("--modes", default="optimistic", help="single,conservative,optimistic")
     parser.add_argument("--transactions", type=int, default=200, help="of each of 6 clients")
     workspace.add_seed(parser)
     parser.add_argument("--verbose", action="store_true", help="name passed cases too")
-    workspace.add_arguments(parser)
     return parser.parse_args()
 
 

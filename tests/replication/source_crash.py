@@ -105,10 +105,9 @@ def run(work: Workspace, arguments: argparse.Namespace) -> Tally:
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = workspace.parser(__doc__)
     parser.add_argument("--engine", default="ROCKSDB", help="of the table (default: %(default)s)")
     parser.add_argument("--verbose", action="store_true", help="name passed cases too")
-    workspace.add_arguments(parser)
     return parser.parse_args()
 
 

@@ -48,13 +48,18 @@ class Settings:
     keep: bool
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options that all of these tests have in common."""
-    parser.add_argument("--flavour", default=os.environ.get("BASALT_FLAVOUR", "dev"),
+def parser(documentation: str | None) -> argparse.ArgumentParser:
+    """A parser of the options that all of these tests have in common.
+
+    The first line of a module's documentation tells what the test is.
+    """
+    common = argparse.ArgumentParser(description=(documentation or "").partition("\n")[0])
+    common.add_argument("--flavour", default=os.environ.get("BASALT_FLAVOUR", "dev"),
                         choices=layout.FLAVOURS, help="build to test (default: %(default)s)")
-    parser.add_argument("--plugin-dir", type=Path,
+    common.add_argument("--plugin-dir", type=Path,
                         help="directory of another ha_rocksdb.so to test instead")
-    parser.add_argument("--keep", action="store_true", help="keep the files of a passed run too")
+    common.add_argument("--keep", action="store_true", help="keep the files of a passed run too")
+    return common
 
 
 def add_seed(parser: argparse.ArgumentParser) -> None:
@@ -71,7 +76,7 @@ def _seed(text: str) -> int:
 
 
 def settings_of(arguments: argparse.Namespace) -> Settings:
-    """The settings that add_arguments() asked for."""
+    """The settings that parser() asks for."""
     plugin_dir = arguments.plugin_dir or layout.plugin_dir(arguments.flavour)
     return Settings(arguments.flavour, plugin_dir, arguments.keep)
 
@@ -111,6 +116,16 @@ def run_checks(functions: Sequence[Callable[..., list[str]]], *subject: Any) -> 
         for problem in problems[:12]:
             print(f"        {problem}", flush=True)
     return Tally(passed, len(functions) - passed)
+
+
+def check(name: str, documentation: str | None, functions: Sequence[Callable[..., list[str]]],
+          subject: Callable[[Workspace], Any]) -> int:
+    """A test that is a list of checks of one subject, which is made first, in its workspace.
+
+    It has the options of parser(); returns the exit code.
+    """
+    return main(name, parser(documentation).parse_args(),
+                lambda work, _: run_checks(functions, subject(work)))
 
 
 def skip(reason: str) -> int:

@@ -11,7 +11,6 @@ The last line is "N passed, N failed".
 
 from __future__ import annotations
 
-import argparse
 import re
 import shutil
 import sys
@@ -19,7 +18,7 @@ from pathlib import Path
 
 from basaltcli.errors import BasaltError
 from tests.support import checks, workspace
-from tests.support.workspace import Tally, Workspace
+from tests.support.workspace import Workspace
 from tests.tools import _bank
 from tests.tools._packages import Tools
 
@@ -147,16 +146,5 @@ def check_restore(chain: Chain) -> list[str]:
 _CHECKS = (check_chain, check_restore)
 
 
-def run_all(work: Workspace, _: argparse.Namespace) -> Tally:
-    chain = Chain(work)
-    return workspace.run_checks(_CHECKS, chain)
-
-
-def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    workspace.add_arguments(parser)
-    return parser.parse_args()
-
-
 if __name__ == "__main__":
-    sys.exit(workspace.main("backup", parse(), run_all))
+    sys.exit(workspace.check("backup", __doc__, _CHECKS, Chain))

@@ -9,14 +9,13 @@ The last line is "N passed, N failed".
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import sys
 from pathlib import Path
 
 from basaltcli.server import Server
 from tests.support import checks, workspace
-from tests.support.workspace import Tally, Workspace
+from tests.support.workspace import Workspace
 from tests.tools import _bank
 from tests.tools._packages import Tools
 
@@ -42,6 +41,7 @@ class Scene:
     def __init__(self, work: Workspace) -> None:
         self.directory = work.directory
         self.tools = Tools(work.release)
+        print(self.tools.version("mydumper"), flush=True)
         self.server = work.server("data", options=("--log-bin=binlog", "--server-id=1"))
         self.server.start()
         _bank.create(self.server)
@@ -135,17 +135,5 @@ def check_error_log(scene: Scene) -> list[str]:
 _CHECKS = (check_mariadb_dump, check_mydumper, check_error_log)
 
 
-def run_all(work: Workspace, _: argparse.Namespace) -> Tally:
-    scene = Scene(work)
-    print(scene.tools.version("mydumper"), flush=True)
-    return workspace.run_checks(_CHECKS, scene)
-
-
-def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    workspace.add_arguments(parser)
-    return parser.parse_args()
-
-
 if __name__ == "__main__":
-    sys.exit(workspace.main("dumps", parse(), run_all))
+    sys.exit(workspace.check("dumps", __doc__, _CHECKS, Scene))

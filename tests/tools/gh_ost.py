@@ -55,14 +55,8 @@ def run_all(work: Workspace, arguments: argparse.Namespace) -> Tally:
     return workspace.run_checks((check_migration,), server, arguments.program)
 
 
-def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    workspace.add_arguments(parser)
-    return parser.parse_args()
-
-
 if __name__ == "__main__":
-    chosen = parse()
+    chosen = workspace.parser(__doc__).parse_args()
     chosen.program = os.environ.get("GH_OST") or shutil.which("gh-ost")
     if chosen.program is None:
         sys.exit(workspace.skip("gh-ost is not here: docs/tools.md tells how it is built"))

@@ -98,9 +98,7 @@ def _run(work: Workspace, _: argparse.Namespace) -> Tally:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    workspace.add_arguments(parser)
-    return workspace.main("stored-files", parser.parse_args(), _run)
+    return workspace.main("stored-files", workspace.parser(__doc__).parse_args(), _run)
 
 
 if __name__ == "__main__":

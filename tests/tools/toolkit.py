@@ -8,12 +8,11 @@ is found, one without is not. pt-table-checksum refuses. The last line is "N pas
 
 from __future__ import annotations
 
-import argparse
 import sys
 
 from tests.support import checks, replication, workspace
 from tests.support.replication import REPLICA_OPTIONS, SOURCE_OPTIONS, Link
-from tests.support.workspace import Tally, Workspace
+from tests.support.workspace import Workspace
 from tests.tools import _bank
 from tests.tools._packages import Tools
 
@@ -23,6 +22,7 @@ class Scene:
 
     def __init__(self, work: Workspace) -> None:
         self.tools = Tools(work.release)
+        print(self.tools.version("pt-online-schema-change"), flush=True)
         self.source = work.server("source", options=(
             *SOURCE_OPTIONS, *replication.server_id(1, "MIXED")))
         self.replica = work.server("replica", options=(
@@ -106,17 +106,5 @@ _CHECKS = (check_online_schema_change, check_online_engine_change, check_table_c
            check_table_sync, check_error_log)
 
 
-def run_all(work: Workspace, _: argparse.Namespace) -> Tally:
-    scene = Scene(work)
-    print(scene.tools.version("pt-online-schema-change"), flush=True)
-    return workspace.run_checks(_CHECKS, scene)
-
-
-def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    workspace.add_arguments(parser)
-    return parser.parse_args()
-
-
 if __name__ == "__main__":
-    sys.exit(workspace.main("toolkit", parse(), run_all))
+    sys.exit(workspace.check("toolkit", __doc__, _CHECKS, Scene))

@@ -1,0 +1,80 @@
+"""Statements that make files and do not come to their end: the disk fails, or a KILL comes."""
+
+from __future__ import annotations
+
+import errno
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import pymysql
+
+from basaltcli.server import Server
+from tests.faults._faults import Call, Faults
+
+_QUERY_INTERRUPTED = 1317
+_ERROR_TEXTS = {errno.EIO: "Input/output error", errno.ENOSPC: "No space left on device"}
+
+
+class Failure(NamedTuple):
+    """Which calls fail on files that a statement makes, why, and how many succeed before."""
+
+    calls: Call
+    cause: int
+    skipped: int = 0
+
+
+FAILURES = {
+    "write": Failure(Call.WRITE, errno.EIO),
+    "write, device full": Failure(Call.WRITE, errno.ENOSPC, 3),
+    "sync": Failure(Call.SYNC, errno.EIO),
+    "creation": Failure(Call.CREATE, errno.ENOSPC),
+    "creation of the second file": Failure(Call.CREATE, errno.EIO, 1),
+}
+
+
+def fail(faults: Faults, failure: Failure, folder: str,
+         statement: Callable[[], object]) -> list[str]:
+    """The statement while calls on files of `folder` fail: its error must name file and cause.
+
+    All calls succeed again afterwards.
+    """
+    faults.set(failure.calls, f"/{folder}/", failure.cause, skipped=failure.skipped)
+    problems = ["nothing failed"]
+    try:
+        statement()
+    except pymysql.err.Error as error:
+        text = str(error)
+        expected = f"/{folder}/" in text and _ERROR_TEXTS[failure.cause] in text
+        problems = [] if expected else [f"the text: {text}"]
+    faults.heal()
+    return problems
+
+
+def kill(server: Server, statements: Sequence[str], seconds: float) -> list[str]:
+    """The statements of one session, killed after some time, unless they have ended by then."""
+    problems: list[str] = []
+
+    def execute(connection: pymysql.Connection) -> None:
+        try:
+            with connection.cursor() as cursor:
+                for statement in statements:
+                    cursor.execute(statement)
+        except pymysql.err.Error as error:
+            if error.args[0] != _QUERY_INTERRUPTED:
+                problems.append(f"killed: {error}")
+
+    with server.connect() as connection:
+        client = threading.Thread(target=execute, args=(connection,))
+        client.start()
+        time.sleep(seconds)
+        server.query(f"KILL QUERY {connection.thread_id()}")
+        client.join()
+    return problems
+
+
+def left_over(server: Server, folder: str) -> list[str]:
+    """A problem if there are files in `folder`, where the engine makes them."""
+    left = list((server.datadir / "#rocksdb" / folder).glob("*"))
+    return [f"left over: {left}"] if left else []
