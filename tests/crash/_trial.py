@@ -117,7 +117,7 @@ class Trial:
         return BinlogReplay(server, [DATABASE]) if self.scenario.replays_binlog else None
 
     def _check(self, server: Server, point: str, done: int) -> list[str]:
-        problems = checks.check_tables(server)
+        problems = checks.check_tables(server) + checks.left_tables(server)
         found = state_of(server, DATABASE)
         step = self._step_of(found, done)
         if step is None:
@@ -132,7 +132,7 @@ class Trial:
                                     f"point it must be {'done' if is_done else 'undone'}")
         problems += self._check_binlog(server, step)
         problems += self._go_on(server, step)
-        return problems + checks.check_tables(server)
+        return problems + checks.check_tables(server) + checks.left_tables(server)
 
     def _step_of(self, found: State, done: int) -> int | None:
         """The number of steps that are done, by the data: `done` or one more."""

@@ -9,7 +9,8 @@ After every death the server must start on its data, and:
 
   - the tables are as before or as after the step that died, definitions and rows: what was
     acknowledged is there, the rest wholly or not at all; where the point decides which, it is so
-  - CHECK TABLE of every table is clean; the error log has no error of the engine
+  - CHECK TABLE of every table is clean; the error log has no error of the engine; the dictionary
+    has no table that the server does not know
   - the steps that are left can be done and lead to the state they always lead to: names are
     usable, prepared transactions can be committed
   - the binary log agrees: replayed into InnoDB copies it gives the same rows; a DDL statement is

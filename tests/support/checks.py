@@ -33,6 +33,15 @@ def check_tables(server: Server, tables: Sequence[str] | None = None) -> list[st
     return problems
 
 
+def left_tables(server: Server) -> list[str]:
+    """Tables of the engine's dictionary that the server does not know; one line per table."""
+    return [f"the dictionary has {database}.{name}, and the server has no such table"
+            for database, name in server.query(
+                "SELECT DISTINCT TABLE_SCHEMA, TABLE_NAME FROM information_schema.ROCKSDB_DDL "
+                "WHERE (TABLE_SCHEMA, TABLE_NAME) NOT IN "
+                "(SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES)")]
+
+
 def difference(left: Sequence[Row], right: Sequence[Row], names: tuple[str, str],
                limit: int = 5) -> list[str]:
     """How two sets of rows differ: one line per row that only one side has, up to `limit`."""

@@ -1,6 +1,4 @@
-#include <filesystem>
 #include <string>
-#include <system_error>
 
 #include "base/failpoint.h"
 #include "base/log.h"
@@ -10,44 +8,12 @@
 #include "server/handler/foreign_key_definition.h"
 #include "server/handler/ha_rocksdb.h"
 #include "server/handler/index_families.h"
+#include "server/handler/partitioned_tables.h"
 #include "server/handler/undecided_changes.h"
 #include "server/plugin.h"
 #include "server/mariadb.h"
 
 namespace basalt::server {
-namespace {
-
-// A table with partitions that the server wants renamed, and not its partition engine: so it does
-// when it recovers its DDL log, of an ALTER TABLE whose renames a crash has interrupted. Without
-// this the partitions, and the file that lists them, would keep the name of the statement's copy.
-// A partition that is there under both names was to be dropped under the new one, whose list is
-// gone before its partitions. kTableNotFound if there is no such table, kTableExists if there is
-// one of the new name.
-Status rename_with_partitions(const char* from, const char* to) {
-  const std::string list = std::string(from) + ".par";
-  const std::string new_list = std::string(to) + ".par";
-  std::error_code error;
-  if (!std::filesystem::exists(list, error)) return catalog::table_not_found(table_name_of(from));
-  if (std::filesystem::exists(new_list, error)) {
-    return Status(ErrorCode::kTableExists, "'" + new_list + "' already exists");
-  }
-  const std::string_view name = table_name_of(from);
-  for (const catalog::TablePointer& partition : partitions_of(name)) {
-    const std::string new_name =
-        std::string(table_name_of(to)) + partition->name.substr(name.size());
-    if (the_engine().catalog().find(new_name) != nullptr) {
-      BASALT_TRY(drop_by_name(current_thd, new_name));
-    }
-    BASALT_TRY(the_engine().rename_table(partition->name, new_name,
-                                         engine::Engine::Renamed::kAppears,
-                                         catalog::Catalog::References::kStay, {}, {}));
-  }
-  std::filesystem::rename(list, new_list, error);
-  if (!error) return Status::ok();
-  return Status(ErrorCode::kIoError, "rename '" + list + "': " + error.message());
-}
-
-}  // namespace
 
 int ha_rocksdb::create(const char* name, TABLE* form, HA_CREATE_INFO* create_info) noexcept {
   const int refused = check_definition(ha_thd(), *form, *create_info);
@@ -96,7 +62,7 @@ int ha_rocksdb::rename_table(const char* from, const char* to) noexcept {
   const std::string_view old_name = table_name_of(from);
   const std::string_view new_name = table_name_of(to);
   if (the_engine().catalog().find(old_name) == nullptr)
-    return report(rename_with_partitions(from, to));
+    return report(rename_with_partitions(old_name, new_name));
   // A table that a statement has made and filled appears only now.
   const auto renamed = is_servers_own_name(old_name) ? engine::Engine::Renamed::kAppears
                                                      : engine::Engine::Renamed::kWasThere;

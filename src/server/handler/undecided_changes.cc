@@ -25,14 +25,6 @@ engine::Waiter waiter_of(THD* thd) {
   return {thd, Session::wait_policy_of(thd)};
 }
 
-std::vector<catalog::TablePointer> partitions_of(std::string_view name) {
-  const std::string prefix = std::string(name).append(kPartitionMark);
-  std::vector<catalog::TablePointer> tables = the_engine().catalog().all_tables();
-  std::erase_if(
-      tables, [&](const catalog::TablePointer& table) { return !table->name.starts_with(prefix); });
-  return tables;
-}
-
 Status drop_by_name(THD* thd, std::string_view name) {
   const auto undecided = is_temporary_name(name) ? engine::Engine::Undecided::kLeave
                                                  : engine::Engine::Undecided::kRefuse;

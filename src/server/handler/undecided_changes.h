@@ -1,6 +1,5 @@
 #pragma once
 #include <string_view>
-#include <vector>
 
 #include "base/status.h"
 #include "catalog/definitions.h"
@@ -14,9 +13,6 @@ namespace basalt::server {
 // locks. To be asked with a metadata lock that keeps writers away. Returns 0 or
 // HA_ERR_LOCK_WAIT_TIMEOUT, with a warning that says what to do. `thd` may be null.
 int refuse_if_undecided(THD* thd, const catalog::TableDefinition& table);
-
-// The tables that are partitions of the table of that name.
-std::vector<catalog::TablePointer> partitions_of(std::string_view name);
 
 // Drops a table by its name. kLockTimeout, with that warning, if it is to be kept for the same
 // reason, which for a temporary table it never is, or because transactions have written to tables

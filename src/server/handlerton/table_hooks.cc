@@ -5,6 +5,7 @@
 #include "server/convert/table_layout.h"
 #include "server/handler/foreign_key_definition.h"
 #include "server/handler/ha_rocksdb.h"
+#include "server/handler/partitioned_tables.h"
 #include "server/handler/table_version.h"
 #include "server/handler/undecided_changes.h"
 #include "server/handlerton/hooks.h"
@@ -18,12 +19,16 @@ handler* create_handler(handlerton* hton, TABLE_SHARE* share, MEM_ROOT* memory) 
   return new (memory) ha_rocksdb(hton, share);
 }
 
-// Called for tables of any engine whose definition file is missing: absence is not an error.
+// Called for tables of any engine whose definition file is missing: absence is not an error. What
+// is left of one with partitions is dropped as well.
 int drop_table(handlerton*, const char* path) noexcept {
   if (const int error = check_not_referenced(current_thd, table_name_of(path)); error != 0) {
     return error;
   }
-  const Status status = drop_by_name(current_thd, table_name_of(path));
+  Status status = drop_by_name(current_thd, table_name_of(path));
+  if (status.is(ErrorCode::kTableNotFound)) {
+    status = drop_left_partitions(current_thd, table_name_of(path));
+  }
   if (status.is(ErrorCode::kTableNotFound)) return ENOENT;
   if (status.is(ErrorCode::kLockTimeout)) return to_handler_error(status, nullptr);
   if (!status.is_ok()) log_message(LogLevel::kError, "DROP TABLE: " + status.message());
@@ -75,13 +80,15 @@ int check_version(handlerton*, const char* path, const LEX_CUSTRING* id,
 }
 
 // From here on the server asks for no half-done DDL any more: temporary tables of the last run
-// go, and dropped indexes may be reclaimed. And all engines are there.
+// and partitions without a table go, and dropped indexes may be reclaimed. And all engines are
+// there.
 int signal_ddl_recovery_done(handlerton*) noexcept {
   for (const catalog::TablePointer& table : the_engine().catalog().all_tables()) {
     if (!is_temporary_name(table->name)) continue;
     const Status status = drop_by_name(nullptr, table->name);
     if (!status.is_ok()) log_message(LogLevel::kError, "temporary table: " + status.message());
   }
+  drop_all_left_partitions();
   const Status forgotten = the_engine().catalog().forget_alterations();
   if (!forgotten.is_ok()) log_message(LogLevel::kError, "ALTER TABLE: " + forgotten.message());
   the_engine().worker().start_reclaiming();

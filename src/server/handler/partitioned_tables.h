@@ -1,0 +1,35 @@
+#pragma once
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "catalog/catalog.h"
+#include "server/mariadb.h"
+
+// Tables whose partitions are tables of ours. The dictionary knows the partitions alone; that they
+// are one table, the server's partition engine knows from its list, a file beside the .frm. Names
+// are the dictionary's, "database/table".
+namespace basalt::server {
+
+// The tables that are partitions of the table of that name.
+std::vector<catalog::TablePointer> partitions_of(std::string_view name);
+
+// Renames partitions and list, for a server that renames a table by our engine and not by the
+// partition engine: so it does when it recovers its DDL log, of an ALTER TABLE whose renames a
+// crash has interrupted. Without this they would keep the name of the statement's copy. A partition
+// that is there under both names was to be dropped under the new one, whose list is gone before its
+// partitions. kTableNotFound if there is no such table, kTableExists if there is one of the new
+// name.
+Status rename_with_partitions(std::string_view from, std::string_view to);
+
+// Drops the partitions of a table that has no list: the partition engine deletes it before it drops
+// them, and the server has ended between. kTableNotFound if there are none, or if there is a list.
+// kLockTimeout as refuse_if_undecided(). `thd` may be null.
+Status drop_left_partitions(THD* thd, std::string_view name);
+
+// To be called when the server has recovered its DDL log: drops the left partitions of tables that
+// statements have made for themselves, which nobody knows by name, and tells the error log of
+// others.
+void drop_all_left_partitions();
+
+}  // namespace basalt::server
