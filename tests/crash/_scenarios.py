@@ -11,7 +11,7 @@ from dataclasses import dataclass
 DATABASE = "crash"
 _DML = ("txn.", "server.")
 _DDL = ("catalog.",)
-_COPY = ("copy.",)
+_COPY = ("copy.", "txn.load.")
 _IN_PLACE = (*_DDL, "table.build_index.")
 
 
@@ -79,10 +79,14 @@ _HELD = (
     "UPDATE {parent} SET id = 1000 WHERE id = 9",
 )
 
-# More than one portion of a copy.
+# More than a transaction's batch has of a copy, and more than one portion.
 _LARGE_ROWS = "SELECT seq AS id, REPEAT(CHAR(64 + seq), 1 << 20) AS s FROM seq_1_to_40"
 _LARGE = ("CREATE TABLE large (id INT PRIMARY KEY, s LONGTEXT) ENGINE=ROCKSDB",
           f"INSERT INTO large {_LARGE_ROWS}")
+_LARGE_CHILD = ("CREATE TABLE first (id INT PRIMARY KEY) ENGINE=ROCKSDB",
+                "INSERT INTO first SELECT seq FROM seq_1_to_40",
+                "CREATE TABLE large (id INT PRIMARY KEY, s LONGTEXT, FOREIGN KEY (id) REFERENCES "
+                "first (id)) ENGINE=ROCKSDB", f"INSERT INTO large {_LARGE_ROWS}")
 
 _PARTED = ("CREATE TABLE parted (id INT PRIMARY KEY, k INT, s VARCHAR(20)) ENGINE=ROCKSDB "
            "PARTITION BY HASH (id) PARTITIONS 3",
@@ -180,12 +184,12 @@ SCENARIOS = (
     Scenario("CREATE TABLE SELECT", (*_DDL, *_DML),
              (("CREATE TABLE n (id INT PRIMARY KEY, KEY (v)) ENGINE=ROCKSDB "
                "SELECT seq AS id, seq * 2 AS v FROM seq_1_to_50",),)),
-    Scenario("CREATE TABLE SELECT in portions", _COPY,
+    Scenario("CREATE TABLE SELECT in files", _COPY,
+             ((f"CREATE TABLE n (PRIMARY KEY (id), KEY (s(9))) ENGINE=ROCKSDB {_LARGE_ROWS}",),),
+             decided=(("txn.load.", False),)),
+    Scenario("CREATE TABLE SELECT in files, without binary log", _COPY,
              ((f"CREATE TABLE n (PRIMARY KEY (id)) ENGINE=ROCKSDB {_LARGE_ROWS}",),),
-             decided=(("copy.", False),)),
-    Scenario("CREATE TABLE SELECT in portions, without binary log", _COPY,
-             ((f"CREATE TABLE n (PRIMARY KEY (id)) ENGINE=ROCKSDB {_LARGE_ROWS}",),),
-             has_binlog=False, decided=(("copy.", False),)),
+             has_binlog=False, decided=(("txn.load.", False),)),
     Scenario("DROP TABLE", _DDL, (("DROP TABLE a",), (_TABLES[0],)), _TABLES),
     Scenario("RENAME TABLE", _DDL, (("RENAME TABLE a TO c",), ("INSERT INTO c (u) VALUES (-1)",)),
              _TABLES, ddl_verb="RENAME TABLE"),
@@ -198,8 +202,11 @@ SCENARIOS = (
     Scenario("ALTER TABLE by copy", (*_DDL, *_DML),
              (("ALTER TABLE a ADD COLUMN z INT DEFAULT 7, ADD KEY z (z, k), ALGORITHM=COPY",),
               ("UPDATE a SET z = k",)), _TABLES, ddl_verb="ALTER TABLE"),
+    Scenario("ALTER TABLE by copy in files", _COPY,
+             (("ALTER TABLE large ADD COLUMN z INT DEFAULT 7, ADD KEY z (z), ALGORITHM=COPY",),),
+             _LARGE, ddl_verb="ALTER TABLE", decided=(("txn.load.", False),)),
     Scenario("ALTER TABLE by copy in portions", _COPY,
-             (("ALTER TABLE large ADD COLUMN z INT DEFAULT 7, ALGORITHM=COPY",),), _LARGE,
+             (("ALTER TABLE large ADD COLUMN z INT DEFAULT 7, ALGORITHM=COPY",),), _LARGE_CHILD,
              ddl_verb="ALTER TABLE", decided=(("copy.", False),)),
     Scenario("ALTER TABLE in place", _IN_PLACE,
              (("ALTER TABLE a ADD KEY s (s(5), k DESC), ADD KEY ks (k, s), ALGORITHM=INPLACE",),
@@ -270,8 +277,9 @@ SCENARIOS = (
 
 # The server makes these atomic by table only: each table is there wholly or not at all.
 PIECEWISE = (
-    Scenario("DROP TABLE, several", _DDL, (("DROP TABLE a, b, h",),), (*_TABLES, *_HIDDEN_KEY)),
-    Scenario("DROP DATABASE", _DDL, (("DROP DATABASE crash",),), (*_TABLES, *_HIDDEN_KEY)),
+    Scenario("DROP TABLE, several", _DDL, (("DROP TABLE a, parted, h",),),
+             (*_TABLES, *_HIDDEN_KEY, *_PARTED)),
+    Scenario("DROP DATABASE", _DDL, (("DROP DATABASE crash",),), (*_TABLES, *_PARTED)),
     Scenario("DROP TABLE, children and parents", _DDL, (("DROP TABLE g, c, p",),), _LINKED),
     Scenario("DROP DATABASE with foreign keys", _DDL, (("DROP DATABASE crash",),), _LINKED),
     Scenario("CREATE OR REPLACE TABLE", _DDL,

@@ -212,7 +212,7 @@ def _check_pieces(trial: Trial, server: Server) -> list[str]:
     server.environment.clear()
     log_size = server.log.stat().st_size
     server.start()
-    problems = checks.check_tables(server)
+    problems = checks.check_tables(server) + checks.left_tables(server)
     for name, value in state_of(server, DATABASE).items():
         allowed = [state.get(name) for state in (trial.states[0], trial.states[-1])]
         if name not in OTHERS and value not in allowed:

@@ -16,13 +16,15 @@ namespace {
 // The server's working directory is its data directory.
 std::string list_of(std::string_view name) { return std::string(name).append(".par"); }
 
-bool has_list(std::string_view name) {
+}  // namespace
+
+bool has_partition_list(std::string_view name) {
   std::error_code error;
   // What cannot be told is taken for a list: nothing is dropped by mistake.
   return std::filesystem::exists(list_of(name), error) || error;
 }
 
-}  // namespace
+bool is_partition(std::string_view name) { return name.find(kPartitionMark) != name.npos; }
 
 std::vector<catalog::TablePointer> partitions_of(std::string_view name) {
   const std::string prefix = std::string(name).append(kPartitionMark);
@@ -33,8 +35,8 @@ std::vector<catalog::TablePointer> partitions_of(std::string_view name) {
 }
 
 Status rename_with_partitions(std::string_view from, std::string_view to) {
-  if (!has_list(from)) return catalog::table_not_found(from);
-  if (has_list(to)) {
+  if (!has_partition_list(from)) return catalog::table_not_found(from);
+  if (has_partition_list(to)) {
     return Status(ErrorCode::kTableExists, "'" + list_of(to) + "' already exists");
   }
   for (const catalog::TablePointer& partition : partitions_of(from)) {
@@ -54,7 +56,7 @@ Status rename_with_partitions(std::string_view from, std::string_view to) {
 
 Status drop_left_partitions(THD* thd, std::string_view name) {
   const std::vector<catalog::TablePointer> partitions = partitions_of(name);
-  if (partitions.empty() || has_list(name)) return catalog::table_not_found(name);
+  if (partitions.empty() || has_partition_list(name)) return catalog::table_not_found(name);
   for (const catalog::TablePointer& partition : partitions) {
     BASALT_TRY(drop_by_name(thd, partition->name));
   }
@@ -67,7 +69,7 @@ void drop_all_left_partitions() {
     const std::size_t mark = table->name.find(kPartitionMark);
     if (mark == std::string::npos) continue;
     const std::string name = table->name.substr(0, mark);
-    if (!has_list(name)) names.insert(name);
+    if (!has_partition_list(name)) names.insert(name);
   }
   for (const std::string& name : names) {
     if (is_servers_own_name(name)) {

@@ -11,6 +11,11 @@
 // are the dictionary's, "database/table".
 namespace basalt::server {
 
+// Whether the partition engine has a table of that name.
+bool has_partition_list(std::string_view name);
+// Whether that is the name of a partition.
+bool is_partition(std::string_view name);
+
 // The tables that are partitions of the table of that name.
 std::vector<catalog::TablePointer> partitions_of(std::string_view name);
 

@@ -1,4 +1,6 @@
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/log.h"
 #include "server/convert/error_mapping.h"
@@ -19,6 +21,14 @@ handler* create_handler(handlerton* hton, TABLE_SHARE* share, MEM_ROOT* memory) 
   return new (memory) ha_rocksdb(hton, share);
 }
 
+// The handler's error for the outcome of a drop.
+int report_dropped(const Status& status) {
+  if (status.is(ErrorCode::kLockTimeout)) return to_handler_error(status, nullptr);
+  if (!status.is_ok()) log_message(LogLevel::kError, "DROP TABLE: " + status.message());
+  report_failure("the table cannot be dropped", status);
+  return to_handler_error(status, nullptr);
+}
+
 // Called for tables of any engine whose definition file is missing: absence is not an error. What
 // is left of one with partitions is dropped as well.
 int drop_table(handlerton*, const char* path) noexcept {
@@ -30,22 +40,35 @@ int drop_table(handlerton*, const char* path) noexcept {
     status = drop_left_partitions(current_thd, table_name_of(path));
   }
   if (status.is(ErrorCode::kTableNotFound)) return ENOENT;
-  if (status.is(ErrorCode::kLockTimeout)) return to_handler_error(status, nullptr);
-  if (!status.is_ok()) log_message(LogLevel::kError, "DROP TABLE: " + status.message());
-  report_failure("the table cannot be dropped", status);
-  return to_handler_error(status, nullptr);
+  return report_dropped(status);
 }
 
 // Drops the table at `path`, whose partitions are perhaps tables of ours. The partition engine
-// deletes its own file of the table before it asks us, partition by partition: a refusal then would
-// leave half a table. Drops of single partitions lock the table first, and are refused there.
+// deletes its list of the table before it asks us, partition by partition: a refusal then would
+// leave half a table, and the end of the server partitions that nobody knows. So they go before.
+// Drops of single partitions lock the table first, and are refused there.
 int drop_partitioned_table(handlerton* hton, const char* path) noexcept {
   if (g_plugin == nullptr) return HA_ERR_INITIALIZATION;  // the plugin goes
-  for (const catalog::TablePointer& table : partitions_of(table_name_of(path))) {
-    const int error = refuse_if_undecided(current_thd, *table);
-    if (error != 0) return error;
+  const std::string_view name = table_name_of(path);
+  if (has_partition_list(name)) {
+    const std::vector<catalog::TablePointer> partitions = partitions_of(name);
+    for (const catalog::TablePointer& table : partitions) {
+      const int error = refuse_if_undecided(current_thd, *table);
+      if (error != 0) return error;
+    }
+    for (const catalog::TablePointer& table : partitions) {
+      const int error = report_dropped(drop_by_name(current_thd, table->name));
+      if (error != 0) return error;
+    }
   }
   return g_plugin->drop_partitioned_table(hton, path);
+}
+
+void stand_before_partition_engine() {
+  if (partition_hton == nullptr || g_plugin->drop_partitioned_table != nullptr) return;
+  g_plugin->partition_slot = partition_hton->slot;
+  g_plugin->drop_partitioned_table = partition_hton->drop_table;
+  partition_hton->drop_table = drop_partitioned_table;
 }
 
 void drop_tables_with_prefix(std::string_view prefix) {
@@ -92,11 +115,7 @@ int signal_ddl_recovery_done(handlerton*) noexcept {
   const Status forgotten = the_engine().catalog().forget_alterations();
   if (!forgotten.is_ok()) log_message(LogLevel::kError, "ALTER TABLE: " + forgotten.message());
   the_engine().worker().start_reclaiming();
-  if (partition_hton != nullptr && g_plugin->drop_partitioned_table == nullptr) {
-    g_plugin->partition_slot = partition_hton->slot;
-    g_plugin->drop_partitioned_table = partition_hton->drop_table;
-    partition_hton->drop_table = drop_partitioned_table;
-  }
+  stand_before_partition_engine();
   return 0;
 }
 
@@ -108,6 +127,8 @@ void install_table_hooks(handlerton* hton) {
   hton->drop_database = drop_database;
   hton->check_version = check_version;
   hton->signal_ddl_recovery_done = signal_ddl_recovery_done;
+  // The server may drop tables before that, when it recovers its DDL log.
+  stand_before_partition_engine();
 }
 
 void remove_table_hooks() {
