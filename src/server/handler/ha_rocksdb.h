@@ -207,6 +207,10 @@ class ha_rocksdb final : public handler {
   txn::Transaction& transaction() const {
     return own_transaction_ ? *own_transaction_ : session_->transaction();
   }
+  // The one that inserted rows belong to.
+  txn::Transaction& inserting_transaction() const {
+    return is_copying_ ? session_->copy() : transaction();
+  }
   lock::WaitPolicy wait_policy() const;
   // Has rows be written with a look at foreign keys, as the session wants it: 0 or an error.
   int bind_references(THD* thd);
@@ -226,11 +230,11 @@ class ha_rocksdb final : public handler {
   int await_references_to_copied(const HA_CREATE_INFO& info);
   int report_replaced(Status status);
 
-  // ---- copies in portions (handler_copy.cc)
+  // ---- copies (handler_copy.cc)
   // Whether nobody else can open the table before the copy that begins now is complete, the server
   // drops it otherwise, and looks up none of its rows before.
   bool is_private_copy() const;
-  void begin_copy();
+  void begin_copy(bool ignores_duplicates);
   int end_copy();
   void abandon_copy();
 
@@ -238,9 +242,12 @@ class ha_rocksdb final : public handler {
   // Whether rows that the statement inserts may come in files: it is a transaction of its own, and
   // nothing looks for its rows before it ends.
   bool may_load_rows() const;
+  // How many bytes the transaction's batch has before they do.
+  std::uint64_t bytes_before_load() const;
   // Before a row is inserted: from now on rows go into files, if there are enough of them.
   Status begin_load_if_many();
   Status finish_load(table::BulkLoad& load);
+  Status end_load();
   void show_duplicate(const table::BulkLoad& load);
   void abandon_load();
 
@@ -326,7 +333,9 @@ class ha_rocksdb final : public handler {
   bool tries_semi_consistent_ = false;
   bool writes_rows_ = false;  // the server locked the table for writing
   bool is_copying_ = false;   // rows go into Session::copy()
-  bool may_load_ = false;     // rows that are inserted may go into a load
+  // Rows that are inserted go into a load when the transaction's batch has so many bytes.
+  static constexpr std::uint64_t kNoLoad = UINT64_MAX;
+  std::uint64_t load_after_bytes_ = kNoLoad;
   std::unique_ptr<table::BulkLoad> load_;
   std::uint64_t loaded_rows_ = 0;  // by this load
   bool reads_whole_rows_ = false;

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "server/convert/error_mapping.h"
 #include "server/handler/ha_rocksdb.h"
 #include "server/plugin.h"
@@ -10,6 +12,9 @@ namespace {
 // The first rows of a statement, so many bytes, go into the transaction's batch. Those of a smaller
 // statement are not worth files, which nothing makes larger later.
 constexpr std::uint64_t kBatchBytes = std::uint64_t{8} << 20;
+// The same where nobody has asked for files: by then they are faster, and memory is short.
+constexpr std::uint64_t kUnaskedBatchBytes = std::uint64_t{32} << 20;
+constexpr std::uint64_t kUnaskedShareOfMax = 8;
 // So many partitions of a table may get rows at the same time, with memory for each.
 constexpr std::size_t kLoadsMax = 16;
 
@@ -31,9 +36,15 @@ bool fails_at_duplicates(THD* thd) {
 
 }  // namespace
 
+std::uint64_t ha_rocksdb::bytes_before_load() const {
+  if (is_copying_ || bulk_load(ha_thd())) return kBatchBytes;
+  return std::clamp(batch_bytes_max(ha_thd()) / kUnaskedShareOfMax, kBatchBytes,
+                    kUnaskedBatchBytes);
+}
+
 bool ha_rocksdb::may_load_rows() const {
   THD* const thd = ha_thd();
-  if (!bulk_load(thd) || session_ == nullptr || is_copying_ || is_sequence()) return false;
+  if (session_ == nullptr || is_sequence()) return false;
   // Checks of foreign keys look into tables and batches.
   if (writer_->has_references()) return false;
   if (table_share->tmp_table != NO_TMP_TABLE || table->triggers != nullptr ||
@@ -47,13 +58,15 @@ bool ha_rocksdb::may_load_rows() const {
   return fails_at_duplicates(thd);
 }
 
+// Before a copy begins, or for a single partition after that.
 void ha_rocksdb::start_bulk_insert(ha_rows, uint) noexcept {
+  if (is_copying_) return;
   abandon_load();
-  may_load_ = may_load_rows();
+  load_after_bytes_ = may_load_rows() ? bytes_before_load() : kNoLoad;
 }
 
 Status ha_rocksdb::begin_load_if_many() {
-  if (transaction().batch_bytes() < kBatchBytes) return Status::ok();
+  if (inserting_transaction().batch_bytes() < load_after_bytes_) return Status::ok();
   const std::size_t parts =
       table->part_info == nullptr ? 1 : std::size_t{table->part_info->get_tot_partitions()};
   Result<std::unique_ptr<table::BulkLoad>> load =
@@ -88,20 +101,16 @@ Status ha_rocksdb::finish_load(table::BulkLoad& load) {
   if (loaded_rows_ == 0) return Status::ok();
   txn::LoadedFiles files;
   BASALT_TRY(load.finish(*session_, files));
-  BASALT_TRY(transaction().add_loaded(std::move(files), wait_policy()));
-  the_engine().note_loaded_rows(loaded_rows_);
+  BASALT_TRY(inserting_transaction().add_loaded(std::move(files), wait_policy()));
+  if (!is_copying_) the_engine().note_loaded_rows(loaded_rows_);
   return Status::ok();
 }
 
-// The server calls it for a statement that has failed, too, and takes its error from my_errno.
-int ha_rocksdb::end_bulk_insert() noexcept {
-  may_load_ = false;
-  if (load_ == nullptr) return 0;
+// Gives the rows of a load, if there is one, to their transaction.
+Status ha_rocksdb::end_load() {
+  load_after_bytes_ = kNoLoad;
+  if (load_ == nullptr) return Status::ok();
   writer_->set_load(nullptr);
-  if (ha_thd()->is_error()) {
-    abandon_load();
-    return 0;
-  }
   Status status = finish_load(*load_);
   // The record may point into the load until the next statement.
   if (status.is(ErrorCode::kDuplicateKey)) {
@@ -109,13 +118,24 @@ int ha_rocksdb::end_bulk_insert() noexcept {
   } else {
     abandon_load();
   }
-  const int error = report(std::move(status));
+  return status;
+}
+
+// The server calls it for a statement that has failed, too, and takes its error from my_errno. A
+// copy ends later.
+int ha_rocksdb::end_bulk_insert() noexcept {
+  if (is_copying_) return 0;
+  if (ha_thd()->is_error()) {
+    abandon_load();
+    return 0;
+  }
+  const int error = report(end_load());
   if (error != 0) my_errno = error;
   return error;
 }
 
 void ha_rocksdb::abandon_load() {
-  may_load_ = false;
+  load_after_bytes_ = kNoLoad;
   if (writer_) writer_->set_load(nullptr);
   load_.reset();
 }

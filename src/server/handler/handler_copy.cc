@@ -19,17 +19,26 @@ bool ha_rocksdb::is_private_copy() const {
   return is_servers_own_name(opened().definition().name);
 }
 
-void ha_rocksdb::begin_copy() {
+// Where a duplicate is left out it is to be found at its row. Checks of foreign keys look into
+// tables and batches.
+void ha_rocksdb::begin_copy(bool ignores_duplicates) {
   if (session_ == nullptr || !is_private_copy()) return;
   is_copying_ = true;
   writer_->set_private(true);
+  const bool may_load = !ignores_duplicates && !writer_->has_references();
+  load_after_bytes_ = may_load ? bytes_before_load() : kNoLoad;
 }
 
 int ha_rocksdb::end_copy() {
   if (!is_copying_) return 0;
+  Status status = end_load();
+  if (status.is_ok()) {
+    status = session_->commit_copy();
+  } else {
+    session_->abandon_copy();
+  }
   is_copying_ = false;
   writer_->set_private(false);
-  Status status = session_->commit_copy();
   // Snapshots that were taken meanwhile see some of the rows.
   opened().state().exists_since = the_engine().database().newest_sequence();
   return report(std::move(status));
@@ -39,6 +48,7 @@ void ha_rocksdb::abandon_copy() {
   if (!is_copying_) return;
   is_copying_ = false;
   writer_->set_private(false);
+  abandon_load();
   session_->abandon_copy();
 }
 

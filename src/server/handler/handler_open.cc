@@ -126,7 +126,7 @@ int ha_rocksdb::reset() noexcept {
 
 int ha_rocksdb::extra(ha_extra_function operation) noexcept {
   if (operation == HA_EXTRA_BEGIN_COPY || operation == HA_EXTRA_BEGIN_ALTER_IGNORE_COPY) {
-    begin_copy();
+    begin_copy(operation == HA_EXTRA_BEGIN_ALTER_IGNORE_COPY);
   } else if (operation == HA_EXTRA_END_COPY) {
     return end_copy();
   } else if (operation == HA_EXTRA_ABORT_COPY) {

@@ -60,10 +60,10 @@ int ha_rocksdb::write_row(const uchar* record) noexcept {
     if (error != 0) return error;
     if (auto_increment_rows_ > 0) --auto_increment_rows_;
   }
-  if (may_load_ && load_ == nullptr) {
+  if (load_after_bytes_ != kNoLoad && load_ == nullptr) {
     if (Status status = begin_load_if_many(); !status.is_ok()) return report(std::move(status));
   }
-  Status status = writer_->insert(is_copying_ ? session_->copy() : transaction(), record);
+  Status status = writer_->insert(inserting_transaction(), record);
   if (status.is(ErrorCode::kDuplicateKey)) {
     fill_duplicate_position();
     if (counts_refused_rows(ha_thd())) {
@@ -77,11 +77,11 @@ int ha_rocksdb::write_row(const uchar* record) noexcept {
   share_->statistics->note_rows(1);
   ++counts_.rows_inserted;
   const int error = note_auto_increment(record);
-  if (is_copying_ && error == 0) return report(session_->commit_full_portion());
   if (load_ != nullptr) {
     ++loaded_rows_;
     return error;
   }
+  if (is_copying_ && error == 0) return report(session_->commit_full_portion());
   return end_row(error);
 }
 
