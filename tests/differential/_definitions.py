@@ -23,17 +23,13 @@ def draw(scene: Scene) -> list[Statement]:
     return scene.chance.choice(makers)(scene)
 
 
-def _alter(table: Table, change: str, accepted: Callable[[], None]) -> list[Statement]:
-    return [Statement(f"ALTER TABLE {table.name} {change}", accepted=accepted)]
-
-
-def _alter_columns(scene: Scene, table: Table, change: str,
-                   accepted: Callable[[], None]) -> list[Statement]:
-    """In place, if the engine can do that, or by a copy, as the session has it. One counts rows and
-    warns of values where the other does not.
+def _alter(scene: Scene, table: Table, change: str,
+           accepted: Callable[[], None]) -> list[Statement]:
+    """In place, if the engine can do that, or by a copy, as the session has it. One counts rows,
+    warns of values and names the first of several errors where the other does not.
     """
     if scene.chance.random() < 0.4:
-        return _alter(table, change, accepted)
+        return [Statement(f"ALTER TABLE {table.name} {change}", accepted=accepted)]
     return [Statement(f"ALTER TABLE {table.name} {change}, ALGORITHM=DEFAULT", _ENGINE_SPECIFIC,
                       accepted)]
 
@@ -45,7 +41,7 @@ def _add_column(scene: Scene) -> list[Statement]:
     at = chance.randint(0, len(table.columns))
     place = "" if at == len(table.columns) else (
         " FIRST" if at == 0 else f" AFTER {table.columns[at - 1].name}")
-    return _alter_columns(scene, table, f"ADD COLUMN {column.sql()}{place}",
+    return _alter(scene, table, f"ADD COLUMN {column.sql()}{place}",
                           lambda: table.columns.insert(at, column))
 
 
@@ -61,7 +57,7 @@ def _drop_column(scene: Scene) -> list[Statement]:
     def dropped() -> None:
         table.columns = [each for each in table.columns if each is not column]
 
-    return _alter_columns(scene, table, f"DROP COLUMN {column.name}", dropped)
+    return _alter(scene, table, f"DROP COLUMN {column.name}", dropped)
 
 
 def _replace_column(scene: Scene) -> list[Statement]:
@@ -81,7 +77,7 @@ def _replace_column(scene: Scene) -> list[Statement]:
     def replaced() -> None:
         table.columns = [*(each for each in table.columns if each is not old), new]
 
-    return _alter_columns(scene, table, f"DROP COLUMN {old.name}, ADD COLUMN {new.sql()}", replaced)
+    return _alter(scene, table, f"DROP COLUMN {old.name}, ADD COLUMN {new.sql()}", replaced)
 
 
 def _modify_column(scene: Scene) -> list[Statement]:
@@ -112,7 +108,7 @@ def _modify_column(scene: Scene) -> list[Statement]:
             column.nullable = False
 
     # The conversion of old values warns and fails row by row, in the order of a scan.
-    return _alter_columns(scene, table, f"MODIFY COLUMN {new.sql()}", modified)
+    return _alter(scene, table, f"MODIFY COLUMN {new.sql()}", modified)
 
 
 def _rename_column(scene: Scene) -> list[Statement]:
@@ -126,7 +122,7 @@ def _rename_column(scene: Scene) -> list[Statement]:
     def renamed() -> None:
         column.name = name
 
-    return _alter_columns(scene, table, f"RENAME COLUMN {column.name} TO {name}", renamed)
+    return _alter(scene, table, f"RENAME COLUMN {column.name} TO {name}", renamed)
 
 
 def _add_key(scene: Scene) -> list[Statement]:
@@ -138,7 +134,7 @@ def _add_key(scene: Scene) -> list[Statement]:
     table.keys.remove(key)
     for each in table.columns:
         each.nullable, each.default = before[id(each)]
-    return _alter(table, f"ADD {key.sql()}", lambda: table.keys.append(key))
+    return _alter(scene, table, f"ADD {key.sql()}", lambda: table.keys.append(key))
 
 
 def _drop_key(scene: Scene) -> list[Statement]:
@@ -150,7 +146,7 @@ def _drop_key(scene: Scene) -> list[Statement]:
     key = scene.chance.choice(keys)
     if sum(key.name.encode()) % 3 == 0:
         return _make_again(table, key)
-    return _alter(table, f"DROP KEY {key.name}", lambda: table.keys.remove(key))
+    return _alter(scene, table, f"DROP KEY {key.name}", lambda: table.keys.remove(key))
 
 
 # The server knows that it is the same key, and may take it for one that has another place.
@@ -191,7 +187,7 @@ def _change_primary_key(scene: Scene) -> list[Statement]:
 
     parts = ["DROP PRIMARY KEY"] if old is not None else []
     parts += [f"ADD {new.sql()}"] if new is not None else []
-    return _alter(table, ", ".join(parts), changed) if parts else _add_key(scene)
+    return _alter(scene, table, ", ".join(parts), changed) if parts else _add_key(scene)
 
 
 def _ignore_key(scene: Scene) -> list[Statement]:
@@ -205,7 +201,8 @@ def _ignore_key(scene: Scene) -> list[Statement]:
     def changed() -> None:
         key.extra = "" if is_ignored else " IGNORED"
 
-    return _alter(table, f"ALTER INDEX {key.name} {'NOT ' if is_ignored else ''}IGNORED", changed)
+    change = f"ALTER INDEX {key.name} {'NOT ' if is_ignored else ''}IGNORED"
+    return _alter(scene, table, change, changed)
 
 
 def _convert(scene: Scene) -> list[Statement]:
@@ -228,11 +225,12 @@ def _convert(scene: Scene) -> list[Statement]:
                         column.type, charset=charset, equality=collation,
                         sql=f"{head} CHARACTER SET {charset} COLLATE {collation}")
 
-    return _alter(table, f"CONVERT TO CHARACTER SET {charset} COLLATE {collation}", converted)
+    change = f"CONVERT TO CHARACTER SET {charset} COLLATE {collation}"
+    return _alter(scene, table, change, converted)
 
 
 def _rebuild(scene: Scene) -> list[Statement]:
-    return _alter(scene.table(), "FORCE", lambda: None)
+    return _alter(scene, scene.table(), "FORCE", lambda: None)
 
 
 def _truncate(scene: Scene) -> list[Statement]:
@@ -287,6 +285,6 @@ def _partitions(scene: Scene) -> list[Statement]:
             table.partition, table.partitions = "", []
         if chance.random() < 0.8:
             return [Statement(f"SELECT * FROM {table.name} PARTITION ({name})")]
-        return _alter(table, "REMOVE PARTITIONING", removed)
+        return _alter(scene, table, "REMOVE PARTITIONING", removed)
     how = _ENGINE_SPECIFIC if kind == "ANALYZE" else Comparison()
     return [Statement(f"ALTER TABLE {table.name} {kind} PARTITION {name}", how)]
