@@ -168,8 +168,10 @@ def _exact(column: Column, qualifier: str) -> str:
     name = qualifier + column.name
     if column.type.group is Group.APPROXIMATE:
         return f"{name} + 0e0"
-    if column.type.group in (Group.NUMBER, Group.TEMPORAL, Group.ADDRESS):
+    if column.type.group in (Group.NUMBER, Group.TEMPORAL):
         return name
+    if column.type.group is Group.ADDRESS:
+        return f"CAST({name} AS CHAR)"  # what stands for NULL is no address
     return f"HEX({name})"
 
 
