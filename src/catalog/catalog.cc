@@ -389,8 +389,8 @@ bool Catalog::is_family_in_use(kv::FamilyId family, std::string& user) const {
       return true;
     }
   }
-  for (const auto& [id, index] : building_) {
-    if (index.family != family) continue;
+  for (const auto& [id, built] : building_) {
+    if (built.index.family != family) continue;
     user = "index " + std::to_string(id) + ", which is being built,";
     return true;
   }

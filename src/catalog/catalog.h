@@ -150,6 +150,10 @@ class Catalog {
   // find_by_index() knows the new ids; after a crash they are dropped indexes. Nobody else may
   // change the table meanwhile. kTableNotFound; kDefinitionMismatch if it cannot become that.
   Result<TablePointer> reserve_indexes(TableDefinition altered, const TableChange& change = {});
+  // The id reserved for what is noted of the table's rows while its new indexes are built, if there
+  // are some; nothing if not, or when it is published or abandoned. In the default family. Dropped
+  // with either.
+  std::optional<IndexId> journal_of(const TablePointer& altered) const;
   // Makes the tables what reserve_indexes() has returned, all or none, at once with the changes of
   // their foreign keys; those that stay, here and in other tables, follow the names of columns.
   // Indexes that a table had before are dropped. With an `alteration` is_completed() is true of it
@@ -182,6 +186,11 @@ class Catalog {
   Status store_statistics(IndexId index, const IndexStatistics& statistics);
 
  private:
+  // An index of a table that is altered, or its journal.
+  struct BuiltIndex {
+    DroppedIndex index;
+    TablePointer altered;
+  };
   // A table that is being changed in the dictionary.
   struct Publication {
     AlteredTable table;
@@ -193,6 +202,9 @@ class Catalog {
   Result<Publication> prepare_publication(AlteredTable table, std::uint32_t& next,
                                           kv::WriteBatch& batch) BASALT_REQUIRES(mutex_);
   void publish(Publication publication) BASALT_REQUIRES(mutex_);
+  // Of what is built for `altered`, what is in no table is a dropped index from now on.
+  void end_building(const TablePointer& altered) BASALT_REQUIRES(mutex_)
+      BASALT_EXCLUDES(by_index_mutex_);
   void put_definition(const TableDefinition& table, kv::WriteBatch& batch) const;
   void remember_indexes(const TablePointer& table) BASALT_EXCLUDES(by_index_mutex_);
   void forget_indexes(const TableDefinition& table) BASALT_EXCLUDES(by_index_mutex_);
@@ -227,7 +239,7 @@ class Catalog {
   std::map<std::string, TablePointer, std::less<>> tables_ BASALT_GUARDED_BY(mutex_);
   std::map<IndexId, DroppedIndex> dropped_ BASALT_GUARDED_BY(mutex_);
   // Stored as dropped ones, too.
-  std::map<IndexId, DroppedIndex> building_ BASALT_GUARDED_BY(mutex_);
+  std::map<IndexId, BuiltIndex> building_ BASALT_GUARDED_BY(mutex_);
   ForeignKeyRegistry foreign_keys_ BASALT_GUARDED_BY(mutex_);
   std::uint32_t next_id_ BASALT_GUARDED_BY(mutex_) = 0;
   std::atomic<std::uint64_t> generation_{0};

@@ -33,11 +33,14 @@ Result<TablePointer> Catalog::reserve_indexes(TableDefinition altered, const Tab
   if (!alter_in_place(*found->second, change, altered)) return changed_otherwise(altered.name);
   std::uint32_t next = next_id_;
   std::vector<DroppedIndex> reserved;
-  kv::WriteBatch batch;
   for (IndexDefinition& index : altered.indexes) {
     if (index.id != 0) continue;
     index.id = next++;
     reserved.push_back({index.id, index.family});
+  }
+  if (!reserved.empty()) reserved.push_back({next++, kv::kDefaultFamily});  // the journal
+  kv::WriteBatch batch;
+  for (const DroppedIndex& index : reserved) {
     batch.put(kv::kSystemFamily, make_key(RecordType::kDroppedIndex, index.id),
               make_number(index.family));
   }
@@ -50,11 +53,21 @@ Result<TablePointer> Catalog::reserve_indexes(TableDefinition altered, const Tab
   next_id_ = next;
   const MutexLock by_index_guard(by_index_mutex_);
   for (const DroppedIndex& index : reserved) {
-    const bool is_new = building_.emplace(index.id, index).second;
+    const bool is_new = building_.emplace(index.id, BuiltIndex{index, pointer}).second;
     BASALT_DEBUG_ASSERT(is_new && !dropped_.contains(index.id));
     by_index_[index.id] = pointer;
   }
   return TablePointer(pointer);
+}
+
+std::optional<IndexId> Catalog::journal_of(const TablePointer& altered) const {
+  const MutexLock guard(mutex_);
+  for (const auto& [id, built] : building_) {
+    const bool is_index =
+        std::ranges::find(altered->indexes, id, &IndexDefinition::id) != altered->indexes.end();
+    if (built.altered == altered && !is_index) return id;
+  }
+  return std::nullopt;
 }
 
 Status Catalog::publish_altered(AlteredTable table) {
@@ -124,6 +137,7 @@ void Catalog::publish(Publication publication) {
     foreign_keys_.add(std::move(key));
   }
   for (const IndexDefinition& index : altered->indexes) building_.erase(index.id);
+  end_building(altered);
   for (const IndexDefinition& index : publication.dropped.indexes) {
     dropped_.emplace(index.id, DroppedIndex{index.id, index.family});
   }
@@ -152,16 +166,21 @@ Status Catalog::forget_alterations() {
   return batch.is_empty() ? Status::ok() : database_.write(batch, kv::Durability::kBuffered);
 }
 
+void Catalog::end_building(const TablePointer& altered) {
+  const MutexLock by_index_guard(by_index_mutex_);
+  std::erase_if(building_, [&](const auto& built) {
+    if (built.second.altered != altered) return false;
+    mutex_.assert_held();
+    dropped_.emplace(built.first, built.second.index);
+    by_index_mutex_.assert_held();
+    by_index_.erase(built.first);
+    return true;
+  });
+}
+
 void Catalog::abandon_indexes(const TablePointer& altered) {
   const MutexLock guard(mutex_);
-  const MutexLock by_index_guard(by_index_mutex_);
-  for (const IndexDefinition& index : altered->indexes) {
-    const auto built = building_.find(index.id);
-    if (built == building_.end()) continue;
-    dropped_.insert(*built);
-    building_.erase(built);
-    by_index_.erase(index.id);
-  }
+  end_building(altered);
 }
 
 }  // namespace basalt::catalog

@@ -1,5 +1,6 @@
 #include "catalog/catalog.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -241,47 +242,59 @@ TEST_F(CatalogTest, AReservedIndexIsNotTheTablesYetAndNotReclaimed) {
   EXPECT_EQ(catalog_->find("a/t"), table);
   EXPECT_EQ(catalog_->find_by_index(id), altered) << "else nobody counts its values";
   EXPECT_EQ(catalog_->find_by_index(table->indexes[1].id), table);
+  const IndexId journal = catalog_->journal_of(altered).value();
+  EXPECT_GT(journal, id);
+  EXPECT_EQ(catalog_->find_by_index(journal), altered);
+  EXPECT_EQ(catalog_->state_of(journal), IndexState::kBuilding);
   EXPECT_TRUE(dropped().empty());
 }
 
 TEST_F(CatalogTest, AReservedIndexIsADroppedOneAfterACrash) {
   const TablePointer table = must(catalog_->create(make_table("a/t")));
   const TableDefinition before = *table;
-  const IndexId id = must(catalog_->reserve_indexes(with_new_index()))->indexes[2].id;
+  const TablePointer altered = must(catalog_->reserve_indexes(with_new_index()));
+  const IndexId id = altered->indexes[2].id;
+  const IndexId journal = catalog_->journal_of(altered).value();
   crash();
   EXPECT_TRUE(*catalog_->find("a/t") == before);
-  EXPECT_EQ(dropped(), (std::set<IndexId>{id}));
+  EXPECT_EQ(dropped(), (std::set<IndexId>{id, journal}));
   EXPECT_EQ(catalog_->find_by_index(id), nullptr);
-  EXPECT_EQ(catalog_->newest_id(), id) << "it must not come again";
+  EXPECT_EQ(catalog_->find_by_index(journal), nullptr);
+  EXPECT_EQ(catalog_->newest_id(), std::max(id, journal)) << "they must not come again";
 }
 
 TEST_F(CatalogTest, APublishedIndexIsTheTablesAlsoAfterACrash) {
   must(catalog_->create(make_table("a/t")));
   const TablePointer altered = must(catalog_->reserve_indexes(with_new_index()));
+  const std::set<IndexId> journal = {catalog_->journal_of(altered).value()};
   ASSERT_TRUE(succeeds(catalog_->publish_altered(altered)));
   EXPECT_EQ(catalog_->find("a/t"), altered);
   for (const IndexDefinition& index : altered->indexes) {
     EXPECT_EQ(catalog_->find_by_index(index.id), altered);
   }
   catalog_->abandon_indexes(altered);  // too late
-  EXPECT_TRUE(dropped().empty());
+  EXPECT_EQ(dropped(), journal);
+  EXPECT_FALSE(catalog_->journal_of(altered).has_value());
   const TableDefinition expected = *altered;
   crash();
   EXPECT_TRUE(*catalog_->find("a/t") == expected);
-  EXPECT_TRUE(dropped().empty());
+  EXPECT_EQ(dropped(), journal);
   must(catalog_->drop("a/t"));
-  EXPECT_EQ(dropped().size(), 3u);
+  EXPECT_EQ(dropped().size(), 4u);
 }
 
 TEST_F(CatalogTest, AnAbandonedIndexWaitsInTheQueueAndTheTableIsAsItWas) {
   const TablePointer table = must(catalog_->create(make_table("a/t")));
   const TablePointer altered = must(catalog_->reserve_indexes(with_new_index()));
+  const IndexId journal = catalog_->journal_of(altered).value();
   catalog_->abandon_indexes(altered);
   const IndexId id = altered->indexes[2].id;
-  EXPECT_EQ(dropped(), (std::set<IndexId>{id}));
+  EXPECT_EQ(dropped(), (std::set<IndexId>{id, journal}));
   EXPECT_EQ(catalog_->find_by_index(id), nullptr);
+  EXPECT_EQ(catalog_->find_by_index(journal), nullptr);
   EXPECT_EQ(catalog_->find("a/t"), table);
   must(catalog_->forget_dropped(id));
+  must(catalog_->forget_dropped(journal));
   crash();
   EXPECT_TRUE(dropped().empty());
   EXPECT_GT(must(catalog_->reserve_indexes(with_new_index()))->indexes[2].id, id);
@@ -320,6 +333,7 @@ TEST_F(CatalogTest, WithoutNewIndexesNothingIsStoredBeforeThePublication) {
   renamed.columns[0].name = "other";
   const TablePointer altered = must(catalog_->reserve_indexes(renamed));
   EXPECT_EQ(catalog_->newest_id(), table->indexes.back().id);
+  EXPECT_FALSE(catalog_->journal_of(altered).has_value());
   catalog_->abandon_indexes(altered);
   EXPECT_EQ(catalog_->find("a/t"), table);
   must(catalog_->publish_altered(must(catalog_->reserve_indexes(renamed))));
@@ -351,14 +365,14 @@ TEST_F(CatalogTest, TablesThatAreAlteredTogetherAreAllAlteredOrNone) {
   EXPECT_EQ(index_counts(), (std::vector<std::size_t>{2, 2, 2}));
   EXPECT_FALSE(must(catalog_->is_completed({"a/t", "first"})));
   for (const AlteredTable& table : tables) catalog_->abandon_indexes(table.definition);
-  EXPECT_EQ(dropped().size(), 3u);
+  EXPECT_EQ(dropped().size(), 6u) << "of each the index and the journal";
   must(catalog_->publish_all_altered(altered(), AlterationId{"a/t", "second"}));
   for (int round = 0; round < 2; ++round) {
     EXPECT_EQ(index_counts(), (std::vector<std::size_t>{3, 3, 3}));
     EXPECT_TRUE(must(catalog_->is_completed({"a/t", "second"})));
     EXPECT_FALSE(must(catalog_->is_completed({"a/t", "first"})));
     EXPECT_FALSE(must(catalog_->is_completed({"a/t#P#p0", "second"})));
-    EXPECT_EQ(dropped().size(), 3u);
+    EXPECT_EQ(dropped().size(), 9u) << "those, and the journals of now";
     crash();
   }
   must(catalog_->forget_alterations());

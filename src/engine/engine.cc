@@ -315,34 +315,56 @@ Status Engine::truncate_table(std::string_view name, const void* user, Undecided
 
 Result<catalog::TablePointer> Engine::reserve_indexes(catalog::TableDefinition altered,
                                                       const FamilyNames& families,
-                                                      const catalog::TableChange& change) {
-  const MutexLock guard(placement_mutex_);
-  BASALT_TRY(place(altered, families));
-  return catalog_->reserve_indexes(std::move(altered), change);
+                                                      const catalog::TableChange& change,
+                                                      const void* user) {
+  catalog::TablePointer reserved;
+  {
+    const MutexLock guard(placement_mutex_);
+    BASALT_TRY(place(altered, families));
+    Result<catalog::TablePointer> table = catalog_->reserve_indexes(std::move(altered), change);
+    if (!table.is_ok()) return table;
+    reserved = table.value();
+  }
+  const std::optional<catalog::IndexId> journal = catalog_->journal_of(reserved);
+  if (!journal.has_value()) return reserved;
+  const catalog::TablePointer definition = catalog_->find(reserved->name);
+  BASALT_ASSERT(definition != nullptr);
+  // They are not noted, and their rows are not there yet.
+  if (Status status = check_decided(*definition, user); !status.is_ok()) {
+    abandon_indexes(reserved);
+    return status;
+  }
+  const MutexLock guard(mutex_);
+  shared_table(definition).state->journal.open(*journal);
+  return reserved;
 }
 
-Result<std::uint64_t> Engine::build_indexes(const catalog::TablePointer& altered,
-                                            const codec::TableLayout& layout,
-                                            const table::Interruption& interruption,
-                                            const void* user, std::uint64_t sort_bytes_max,
-                                            table::IndexBuilder::Duplicate* duplicate) {
+Result<std::unique_ptr<table::IndexBuild>> Engine::begin_build(const catalog::TablePointer& altered,
+                                                               const codec::TableLayout& layout,
+                                                               std::uint64_t sort_bytes_max) {
   const catalog::TablePointer definition = catalog_->find(altered->name);
   if (definition == nullptr) return catalog::table_not_found(altered->name);
-  // The ingested files would lack what is committed later.
-  BASALT_TRY(check_decided(*definition, user));
+  const std::optional<catalog::IndexId> journal = catalog_->journal_of(altered);
+  BASALT_ASSERT(journal.has_value());
   std::shared_ptr<table::TableState> state;
   {
     const MutexLock guard(mutex_);
     state = shared_table(definition).state;
   }
-  const table::Table target(altered, layout, std::move(state));
-  const std::vector<std::size_t> indexes = catalog::new_indexes(*definition, *altered);
-  const table::IndexBuilder::Resources resources = {.memory_bytes = sort_bytes(sort_bytes_max),
-                                                    .threads = build_threads()};
-  table::IndexBuilder builder(*database_, target, indexes, interruption, resources);
-  Result<std::uint64_t> rows = builder.run();
-  if (duplicate != nullptr) *duplicate = builder.duplicate();
-  return rows;
+  return std::make_unique<table::IndexBuild>(
+      *database_, *transactions_,
+      std::make_unique<const table::Table>(altered, layout, std::move(state)),
+      catalog::new_indexes(*definition, *altered), *journal,
+      table::IndexBuild::Resources{.memory_bytes = sort_bytes(sort_bytes_max),
+                                   .threads = build_threads()});
+}
+
+// Asked before the last round: who decides such a transaction holds no metadata lock.
+Status Engine::complete_build(table::IndexBuild& build, const table::Interruption& interruption,
+                              const void* user) {
+  BASALT_TRY(check_decided(build.table().definition(), user));
+  Result<std::uint64_t> rows = build.catch_up(interruption);
+  return rows.take_status();
 }
 
 Status Engine::publish_altered(BuiltTable table, const void* user) {
@@ -355,19 +377,21 @@ Status Engine::publish_all_altered(std::vector<BuiltTable> tables, const void* u
                                    const std::optional<catalog::AlterationId>& alteration) {
   std::vector<catalog::TablePointer> before;
   std::vector<catalog::AlteredTable> altered;
-  bool drops_indexes = false;
+  bool reclaims = false;
   for (const BuiltTable& built : tables) {
     const catalog::TableDefinition& definition = *built.table.definition;
     before.push_back(catalog_->find(definition.name));
     if (before.back() == nullptr) return catalog::table_not_found(definition.name);
     altered.push_back(built.table);
+    reclaims |= catalog_->journal_of(built.table.definition).has_value();
     if (catalog::new_indexes(definition, *before.back()).empty()) continue;
-    drops_indexes = true;
+    reclaims = true;
     BASALT_TRY(check_decided(*before.back(), user));
   }
+  for (const catalog::AlteredTable& table : altered) close_journal(table.definition);
   BASALT_TRY(catalog_->publish_all_altered(std::move(altered), alteration));
   for (std::size_t i = 0; i < tables.size(); ++i) note_altered(*before[i], tables[i]);
-  if (drops_indexes) worker_->wake();
+  if (reclaims) worker_->wake();
   return Status::ok();
 }
 
@@ -389,7 +413,15 @@ void Engine::note_altered(const catalog::TableDefinition& before, const BuiltTab
   if (built.rows.has_value()) statistics(altered)->set_exact_rows(*built.rows);
 }
 
+void Engine::close_journal(const catalog::TablePointer& altered) {
+  if (!catalog_->journal_of(altered).has_value()) return;
+  const MutexLock guard(mutex_);
+  const auto shared = shared_tables_.find(altered->id);
+  if (shared != shared_tables_.end()) shared->second.state->journal.close();
+}
+
 void Engine::abandon_indexes(const catalog::TablePointer& altered) {
+  close_journal(altered);
   catalog_->abandon_indexes(altered);
   worker_->wake();
 }

@@ -19,7 +19,7 @@
 #include "stats/key_layouts.h"
 #include "stats/table_statistics.h"
 #include "table/bulk_load.h"
-#include "table/index_builder.h"
+#include "table/index_build.h"
 #include "table/interruption.h"
 #include "table/references.h"
 #include "table/table.h"
@@ -127,24 +127,27 @@ class Engine final : public table::TableSource {
   // Enough for a million of small entries.
   static constexpr std::uint64_t kSortBytes = std::uint64_t{64} << 20;
 
-  // ---- definitions that change while the table keeps its rows: reserve -> build, if there are new
-  // indexes, while others read and nobody writes -> publish, or abandon at any time before.
+  // ---- definitions that change while the table keeps its rows: reserve -> if there are new
+  // indexes, begin_build, build and catch up, while others read and write, and complete_build,
+  // while nobody writes -> publish, or abandon at any time before.
 
-  // As catalog::Catalog::reserve_indexes(); indexes that the table has stay where they are.
+  // As catalog::Catalog::reserve_indexes(); indexes that the table has stay where they are. If
+  // there are new ones nobody may be writing to the table, which has its changes noted from then on
+  // (table::Journal), and kLockTimeout as check_decided().
   Result<catalog::TablePointer> reserve_indexes(catalog::TableDefinition altered,
                                                 const FamilyNames& families = {},
-                                                const catalog::TableChange& change = {});
-  // Makes the entries of the new indexes; `layout` is that of the altered table. Returns the number
-  // of rows. `sort_bytes_max`: of memory for sorting. Errors as of table::IndexBuilder and
-  // check_decided(): the table is as it was. `duplicate`, if not null, tells of a row after
-  // kDuplicateKey.
-  Result<std::uint64_t> build_indexes(const catalog::TablePointer& altered,
-                                      const codec::TableLayout& layout,
-                                      const table::Interruption& interruption,
-                                      const void* user = nullptr,
-                                      std::uint64_t sort_bytes_max = kSortBytes,
-                                      table::IndexBuilder::Duplicate* duplicate = nullptr);
-  // A table that build_indexes() is done with.
+                                                const catalog::TableChange& change = {},
+                                                const void* user = nullptr);
+  // What makes the entries of the new indexes; `layout` is that of the altered table.
+  // `sort_bytes_max`: of memory for sorting.
+  Result<std::unique_ptr<table::IndexBuild>> begin_build(const catalog::TablePointer& altered,
+                                                         const codec::TableLayout& layout,
+                                                         std::uint64_t sort_bytes_max = kSortBytes);
+  // The last of catching up: nobody may be writing, until it is published. Errors as of
+  // table::IndexBuild and check_decided().
+  Status complete_build(table::IndexBuild& build, const table::Interruption& interruption,
+                        const void* user = nullptr);
+  // A table whose new indexes are complete.
   struct BuiltTable {
     // A pointer alone is an altered table for which no indexes were built.
     BuiltTable(catalog::AlteredTable altered, std::optional<std::uint64_t> row_count = std::nullopt)
@@ -153,7 +156,7 @@ class Engine final : public table::TableSource {
         : BuiltTable(catalog::AlteredTable(std::move(altered)), row_count) {}
 
     catalog::AlteredTable table;
-    std::optional<std::uint64_t> rows;  // as build_indexes() has returned it, if it was called
+    std::optional<std::uint64_t> rows;  // as table::IndexBuild has counted them, if there was one
   };
   // From now on the tables are those, or all are as they were if it fails. Nobody may have one open
   // who goes on with it. Snapshots that are open now must not read new indexes:
@@ -209,6 +212,8 @@ class Engine final : public table::TableSource {
  private:
   Engine() = default;
   SharedTable& shared_table(const catalog::TablePointer& definition) BASALT_REQUIRES(mutex_);
+  // Nobody begins to note changes of the table any more for what it is to become.
+  void close_journal(const catalog::TablePointer& altered);
   // After `built` has taken the place of `before` in the dictionary.
   void note_altered(const catalog::TableDefinition& before, const BuiltTable& built);
   // Waits until no transaction has bound foreign keys to the table, and keeps others from it as

@@ -115,8 +115,10 @@ TEST_F(EngineFamiliesTest, AnIndexIsBuiltInTheFamilyThatIsNamedForItAndOthersSta
       engine_->reserve_indexes(make_definition(Keys::kId), {"", "other", "new", "other", "other"}));
   EXPECT_TRUE(fails_with(ErrorCode::kInvalidArgument, remove("new"))) << "it is being built";
   const table::test::NeverInterrupted never;
-  const std::uint64_t rows = must(engine_->build_indexes(altered, make_layout(), never));
-  must(engine_->publish_altered({altered, rows}));
+  const auto build = must(engine_->begin_build(altered, make_layout()));
+  must(build->build(never));
+  must(engine_->complete_build(*build, never));
+  must(engine_->publish_altered({altered, build->rows()}));
   EXPECT_EQ(places(), (std::vector<std::string>{"default", "two", "new", "three", "default"}));
   EXPECT_EQ(entries(), std::vector<std::uint64_t>(5, 3));
 }

@@ -1,7 +1,9 @@
 #include "engine/engine.h"
 
+#include <atomic>
 #include <filesystem>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/test_support.h"
@@ -22,6 +24,7 @@ using table::test::make_definition;
 using table::test::make_layout;
 using table::test::Record;
 using table::test::Row;
+using table::test::row_of;
 
 constexpr table::AutoIncrementSource kCountsIds{true, kPrimary, kId};
 constexpr table::AutoIncrementSource kCountsNothing{};
@@ -284,12 +287,14 @@ TEST_F(EngineTest, AnAddedIndexIsKnownToAllWhoOpenTheTableAndNewToOpenSnapshots)
   reader->open_snapshot();
   const catalog::TablePointer altered = must(engine->reserve_indexes(make_definition(Keys::kId)));
   const table::test::NeverInterrupted never;
-  const std::uint64_t rows = must(engine->build_indexes(altered, make_layout(), never));
-  EXPECT_EQ(rows, 1u);
+  const auto build = must(engine->begin_build(altered, make_layout()));
+  must(build->build(never));
+  must(engine->complete_build(*build, never));
+  EXPECT_EQ(build->rows(), 1u);
   EXPECT_TRUE(fails_with(
       ErrorCode::kDefinitionMismatch,
       engine->open_table("test/orders", make_definition(Keys::kId), make_layout(), kCountsIds)));
-  ASSERT_TRUE(succeeds(engine->publish_altered({altered, rows})));
+  ASSERT_TRUE(succeeds(engine->publish_altered({altered, build->rows()})));
   const auto table = open(*engine);
   EXPECT_FALSE(reader->is_snapshot_older_than(table->state().exists_since));
   const auto late = engine->transactions().make_transaction(nullptr);
@@ -314,12 +319,54 @@ TEST_F(EngineTest, AnIndexThatIsGivenUpIsReclaimedAndTheTableIsAsItWas) {
   engine->worker().start_reclaiming();
   const catalog::TablePointer altered = must(engine->reserve_indexes(make_definition(Keys::kId)));
   const table::test::NeverInterrupted never;
-  must(engine->build_indexes(altered, make_layout(), never));
+  must(must(engine->begin_build(altered, make_layout()))->build(never));
   engine->abandon_indexes(altered);
   basalt::test::await([&] { return engine->catalog().dropped_indexes().empty(); });
   EXPECT_EQ(engine->catalog().find("test/orders")->indexes.size(), table->index_count());
   EXPECT_TRUE(
       succeeds(engine->open_table("test/orders", without_by_city(), make_layout(), kCountsIds)));
+}
+
+// Who has begun to note changes may go on; what is noted is given back when it has ended.
+TEST_F(EngineTest, AnIndexIsGivenUpWhileOthersWrite) {
+  const auto engine = start();
+  must(engine->create_table(without_by_city(), 1));
+  const auto table =
+      must(engine->open_table("test/orders", without_by_city(), make_layout(), kCountsIds));
+  engine->worker().start_reclaiming();
+  std::atomic<bool> stops{false};
+  std::atomic<int> rows{0};
+  std::thread writing([&] {
+    table::RowWriter writer(*table);
+    const auto transaction = engine->transactions().make_transaction(nullptr);
+    while (!stops) {
+      must(writer.insert(*transaction, Record(row_of(++rows)).data()));
+      if (rows % 3 == 0) must(transaction->commit(kv::Durability::kBuffered));
+    }
+    must(transaction->commit(kv::Durability::kBuffered));
+  });
+  const table::test::NeverInterrupted never;
+  int given_up = 0;
+  while (given_up < 20) {
+    // The server excludes writers in this moment; here one may be in the way.
+    Result<catalog::TablePointer> altered = engine->reserve_indexes(make_definition(Keys::kId));
+    if (!altered.is_ok()) continue;
+    ++given_up;
+    const auto build = must(engine->begin_build(altered.value(), make_layout()));
+    must(build->build(never));
+    const int enough = rows + 5;
+    basalt::test::await([&] { return rows > enough; });
+    must(build->catch_up(never));
+    engine->abandon_indexes(altered.value());
+  }
+  stops = true;
+  writing.join();
+  EXPECT_FALSE(table->state().journal.is_open());
+  engine->worker().wake();
+  basalt::test::await([&] { return engine->catalog().dropped_indexes().empty(); });
+  for (const Engine::StoredIndex& index : must(engine->stored_indexes())) {
+    EXPECT_EQ(index.state, catalog::IndexState::kInUse) << index.id;
+  }
 }
 
 // ---- changes that are not decided
@@ -343,17 +390,23 @@ TEST_F(EngineTest, ATableWithUndecidedChangesIsNotDroppedEmptiedOrGivenAnIndex) 
   const auto transaction = engine->transactions().make_transaction(&user);
   table::RowWriter writer(*table);
   must(writer.insert(*transaction, Record(row_).data()));
-  const catalog::TablePointer altered = must(engine->reserve_indexes(make_definition(Keys::kId)));
-  const table::test::NeverInterrupted never;
-  const auto build = [&](const void* asking) {
-    return engine->build_indexes(altered, make_layout(), never, asking);
+  const auto reserve = [&](const void* asking) {
+    return engine->reserve_indexes(make_definition(Keys::kId), {}, {}, asking);
   };
   EXPECT_TRUE(fails_with(ErrorCode::kLockTimeout, engine->drop_table("test/orders")));
   EXPECT_TRUE(fails_with(ErrorCode::kLockTimeout, engine->truncate_table("test/orders")));
-  EXPECT_TRUE(fails_with(ErrorCode::kLockTimeout, build(nullptr)));
+  EXPECT_TRUE(fails_with(ErrorCode::kLockTimeout, reserve(nullptr)));
+  EXPECT_FALSE(table->state().journal.is_open());
   EXPECT_NE(engine->drop_table("test/orders").message().find("test/orders"), std::string::npos);
-  EXPECT_TRUE(succeeds(build(&user))) << "one's own are not in the way";
+  const catalog::TablePointer altered = must(reserve(&user));  // one's own are not in the way
+  EXPECT_TRUE(table->state().journal.is_open());
+  const table::test::NeverInterrupted never;
+  const auto build = must(engine->begin_build(altered, make_layout()));
+  must(build->build(never));
+  EXPECT_TRUE(fails_with(ErrorCode::kLockTimeout, engine->complete_build(*build, never)));
+  EXPECT_TRUE(succeeds(engine->complete_build(*build, never, &user)));
   engine->abandon_indexes(altered);
+  EXPECT_FALSE(table->state().journal.is_open());
   must(transaction->commit(kv::Durability::kBuffered));
   EXPECT_TRUE(succeeds(engine->drop_table("test/orders")));
 }
@@ -419,12 +472,13 @@ TEST_F(EngineTest, EveryStoredIndexHasAStateAndWhatNobodyKnowsIsFound) {
   insert(*engine, *table, row_);
   const catalog::TablePointer altered = must(engine->reserve_indexes(make_definition(Keys::kId)));
   const table::test::NeverInterrupted never;
-  must(engine->build_indexes(altered, make_layout(), never));
+  must(must(engine->begin_build(altered, make_layout()))->build(never));
   States expected(without_by_city().indexes.size(), catalog::IndexState::kInUse);
   expected.push_back(catalog::IndexState::kBuilding);
   EXPECT_EQ(stored_states(*engine), expected);
   engine->abandon_indexes(altered);
   expected.back() = catalog::IndexState::kDropped;
+  expected.push_back(catalog::IndexState::kDropped);  // the journal
   EXPECT_EQ(stored_states(*engine), expected) << "nothing is reclaimed yet";
   kv::WriteBatch batch;
   std::string key;

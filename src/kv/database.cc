@@ -119,11 +119,15 @@ WriteBatch::WriteBatch(WriteBatch&&) noexcept = default;
 WriteBatch& WriteBatch::operator=(WriteBatch&&) noexcept = default;
 
 void WriteBatch::put(FamilyId family, std::string_view key, std::string_view value) {
-  changes_.push_back({family, true, std::string(key), std::string(value)});
+  changes_.push_back({family, Kind::kPut, std::string(key), std::string(value)});
 }
 
 void WriteBatch::remove(FamilyId family, std::string_view key) {
-  changes_.push_back({family, false, std::string(key), std::string()});
+  changes_.push_back({family, Kind::kRemove, std::string(key), std::string()});
+}
+
+void WriteBatch::remove_single(FamilyId family, std::string_view key) {
+  changes_.push_back({family, Kind::kRemoveSingle, std::string(key), std::string()});
 }
 
 bool WriteBatch::is_empty() const { return changes_.empty(); }
@@ -366,8 +370,15 @@ Status Database::write(const WriteBatch& batch, Durability durability) {
   rdb::WriteBatch changes;
   for (const WriteBatch::Change& change : batch.changes_) {
     rdb::ColumnFamilyHandle* family = family_handle(change.family);
-    BASALT_TRY(rdb::from_rocksdb(change.is_put ? changes.Put(family, change.key, change.value)
-                                               : changes.Delete(family, change.key)));
+    rdb::Status status;
+    switch (change.kind) {
+      case WriteBatch::Kind::kPut: status = changes.Put(family, change.key, change.value); break;
+      case WriteBatch::Kind::kRemove: status = changes.Delete(family, change.key); break;
+      case WriteBatch::Kind::kRemoveSingle:
+        status = changes.SingleDelete(family, change.key);
+        break;
+    }
+    BASALT_TRY(rdb::from_rocksdb(status));
   }
   BASALT_TRY(health_->check_not_read_only());
   rdb::WriteOptions options;

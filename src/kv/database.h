@@ -136,13 +136,17 @@ class WriteBatch {
 
   void put(FamilyId family, std::string_view key, std::string_view value);
   void remove(FamilyId family, std::string_view key);
+  // For keys that were put exactly once since they were last removed.
+  void remove_single(FamilyId family, std::string_view key);
   bool is_empty() const;
+  std::size_t count() const { return changes_.size(); }
 
  private:
   friend class Database;
+  enum class Kind : std::uint8_t { kPut, kRemove, kRemoveSingle };
   struct Change {
     FamilyId family;
-    bool is_put;
+    Kind kind;
     std::string key;
     std::string value;
   };

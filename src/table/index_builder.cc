@@ -24,10 +24,32 @@ void add_columns(const catalog::IndexDefinition& index, codec::ColumnSet& column
 
 }  // namespace
 
+Status read_duplicate(kv::Database& database, const Table& table, const kv::Snapshot& snapshot,
+                      DuplicateRow& duplicate) {
+  kv::PinnedValue row;
+  bool exists = false;
+  BASALT_TRY(database.get(table.family(0), duplicate.primary_key, {&snapshot, false}, row, exists));
+  if (!exists) return Status(ErrorCode::kCorruption, "a row with a duplicate value is not there");
+  duplicate.row = row.view();
+  return Status::ok();
+}
+
+codec::ReadPlan plan_of_entries(const Table& table, std::span<const std::size_t> indexes) {
+  codec::ColumnSet wanted(table.layout().columns.size());
+  add_columns(table.index(0), wanted);
+  for (const std::size_t index : indexes) add_columns(table.index(index), wanted);
+  return table.primary().plan(wanted);
+}
+
 IndexBuilder::IndexBuilder(kv::Database& database, const Table& table,
-                           std::span<const std::size_t> indexes, const Interruption& interruption,
-                           const Resources& resources)
-    : database_(database), table_(table), interruption_(interruption), resources_(resources) {
+                           std::span<const std::size_t> indexes, const kv::Snapshot& snapshot,
+                           const Interruption& interruption, const Resources& resources)
+    : database_(database),
+      table_(table),
+      snapshot_(snapshot),
+      plan_(plan_of_entries(table, indexes)),
+      interruption_(interruption),
+      resources_(resources) {
   for (const std::size_t index : indexes) builds_.push_back({index, nullptr, {}});
 }
 
@@ -75,37 +97,27 @@ Status IndexBuilder::begin(std::size_t sorts) {
   return Status::ok();
 }
 
-// What entries are made of: the columns of the new indexes and of the primary key.
-codec::ReadPlan IndexBuilder::plan() const {
-  codec::ColumnSet wanted(table_.layout().columns.size());
-  add_columns(table_.index(0), wanted);
-  for (const Build& build : builds_) add_columns(table_.index(build.index_number), wanted);
-  return table_.primary().plan(wanted);
-}
-
 Result<std::uint64_t> IndexBuilder::scan(const std::vector<KeyRange>& ranges) {
-  const codec::ReadPlan read_plan = plan();
   std::vector<std::uint64_t> rows(ranges.size());
   BASALT_TRY(
       run_in_parallel(ranges.size(), [&](std::size_t number, const std::atomic<bool>& has_failed) {
         const Watch watch(interruption_, has_failed);
-        return scan_range(number, ranges[number], read_plan, watch, rows[number]);
+        return scan_range(number, ranges[number], watch, rows[number]);
       }));
   return std::accumulate(rows.begin(), rows.end(), std::uint64_t{0});
 }
 
 // Gives each index's sort of this number the entries of the rows in `range`, and counts these.
-Status IndexBuilder::scan_range(std::size_t number, const KeyRange& range,
-                                const codec::ReadPlan& read_plan, Watch watch,
+Status IndexBuilder::scan_range(std::size_t number, const KeyRange& range, Watch watch,
                                 std::uint64_t& rows) {
   std::vector<std::uint8_t> record(table_.layout().record_length);
   std::string key;
   std::string value;
   std::uint64_t count = 0;
-  kv::Iterator iterator = database_.new_iterator(table_.family(0), {nullptr, false}, range);
+  kv::Iterator iterator = database_.new_iterator(table_.family(0), {&snapshot_, false}, range);
   for (iterator.seek_to_first(); iterator.is_valid(); iterator.next()) {
     BASALT_TRY(watch.check());
-    BASALT_TRY(table_.primary().read(iterator.key(), iterator.value(), read_plan, record.data()));
+    BASALT_TRY(table_.primary().read(iterator.key(), iterator.value(), plan_, record.data()));
     for (const Build& build : builds_) {
       table_.secondary(build.index_number).make_entry(record.data(), iterator.key(), key, value);
       BASALT_TRY(build.sorts[number]->add(key, value));
@@ -127,9 +139,11 @@ Status IndexBuilder::write(Build& build) {
       write_entry_files(database_, family, table_.whole_range(build.index_number), build.sorts,
                         build.directory->path() + "/", resources, interruption_, files);
   if (written.is(ErrorCode::kDuplicateKey)) {
-    duplicate_.index_number = build.index_number;
+    duplicate_.emplace();
+    duplicate_->index_number = build.index_number;
     BASALT_TRY(table_.secondary(build.index_number)
-                   .primary_key_of(files.first_key, files.first_value, duplicate_.primary_key));
+                   .primary_key_of(files.first_key, files.first_value, duplicate_->primary_key));
+    BASALT_TRY(read_duplicate(database_, table_, snapshot_, *duplicate_));
   }
   BASALT_TRY(std::move(written));
   build.sorts.clear();

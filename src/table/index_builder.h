@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,13 +18,27 @@
 
 namespace basalt::table {
 
+// A row whose values in an index another one has, too, as of a snapshot.
+struct DuplicateRow {
+  std::size_t index_number = 0;
+  std::string primary_key;
+  std::string row;  // as stored
+};
+
+// Reads the row of `duplicate.primary_key`. kCorruption if it is not there.
+Status read_duplicate(kv::Database& database, const Table& table, const kv::Snapshot& snapshot,
+                      DuplicateRow& duplicate);
+
+// What entries of the indexes are made of: their columns, and those of the primary key.
+codec::ReadPlan plan_of_entries(const Table& table, std::span<const std::size_t> indexes);
+
 // Gives new indexes of a table the entries of its rows.
 //
 // How         One pass over the rows makes the entries of all of them; each index's are sorted,
 //             written to files and ingested. Several threads share both: first the rows, by ranges
 //             of the primary key, then each index, by ranges of its keys.
-// Requires    That nobody writes to the table, and that nobody has changes of it that may still be
-//             committed; that the indexes have no entries, and that nobody reads them yet. Their
+// Rows        Those of a snapshot. What is committed later is an IndexUpdater's.
+// Requires    That the indexes have no entries, and that nobody reads or writes them yet. Their
 //             columns are stored.
 // Errors      kDuplicateKey, if rows have the same values in a unique index: duplicate() tells of
 //             one; kInterrupted; those of files as in bulk::ExternalSort, bulk::SstWriter and
@@ -40,18 +55,13 @@ class IndexBuilder {
 
   // `indexes`: their numbers in `table`. `interruption` is asked by all threads.
   IndexBuilder(kv::Database& database, const Table& table, std::span<const std::size_t> indexes,
-               const Interruption& interruption, const Resources& resources);
+               const kv::Snapshot& snapshot, const Interruption& interruption,
+               const Resources& resources);
 
   // Returns the number of rows.
   Result<std::uint64_t> run();
 
-  // A row whose values in that index another one has, too.
-  struct Duplicate {
-    std::size_t index_number = 0;
-    std::string primary_key;
-  };
-  // The entries of the last kDuplicateKey.
-  const Duplicate& duplicate() const { return duplicate_; }
+  const std::optional<DuplicateRow>& duplicate() const { return duplicate_; }
 
  private:
   struct Build {
@@ -62,18 +72,18 @@ class IndexBuilder {
 
   Result<std::vector<KeyRange>> row_ranges();
   Status begin(std::size_t sorts);
-  codec::ReadPlan plan() const;
   Result<std::uint64_t> scan(const std::vector<KeyRange>& ranges);
-  Status scan_range(std::size_t number, const KeyRange& range, const codec::ReadPlan& read_plan,
-                    Watch watch, std::uint64_t& rows);
+  Status scan_range(std::size_t number, const KeyRange& range, Watch watch, std::uint64_t& rows);
   Status write(Build& build);
 
   kv::Database& database_;
   const Table& table_;
+  const kv::Snapshot& snapshot_;
+  const codec::ReadPlan plan_;
   const Interruption& interruption_;
   const Resources resources_;
   std::vector<Build> builds_;
-  Duplicate duplicate_;
+  std::optional<DuplicateRow> duplicate_;
 };
 
 }  // namespace basalt::table

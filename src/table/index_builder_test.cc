@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -95,7 +96,9 @@ class IndexBuilderTest : public testing::TestWithParam<Keys>, protected test::Ne
   }
   Result<std::uint64_t> build(const Table& altered, const Interruption& interruption) {
     constexpr std::size_t kNew[] = {test::kByCity, test::kByAmount};
-    return IndexBuilder(*database_, altered, kNew, interruption, {kMemory, kThreads}).run();
+    const auto snapshot = database_->take_snapshot();
+    return IndexBuilder(*database_, altered, kNew, *snapshot, interruption, {kMemory, kThreads})
+        .run();
   }
   bool is_sound(const Table& table) {
     const std::vector<std::string> problems = test::check(*database_, table);
@@ -157,10 +160,11 @@ class UniqueIndexBuilderTest : public IndexBuilderTest {
     must(RowWriter(*table_).insert(*transaction, test::Record(row).data()));
     must(transaction->commit(kv::Durability::kBuffered));
   }
-  Result<std::uint64_t> build_unique(IndexBuilder::Duplicate& duplicate) {
+  Result<std::uint64_t> build_unique(std::optional<DuplicateRow>& duplicate) {
     altered_ = reserve();
     constexpr std::size_t kNew[] = {test::kByEmail, test::kByCode};
-    IndexBuilder builder(*database_, *altered_, kNew, never_, {kMemory, kThreads});
+    const auto snapshot = database_->take_snapshot();
+    IndexBuilder builder(*database_, *altered_, kNew, *snapshot, never_, {kMemory, kThreads});
     Result<std::uint64_t> rows = builder.run();
     duplicate = builder.duplicate();
     return rows;
@@ -177,7 +181,7 @@ TEST_P(UniqueIndexBuilderTest, RowsWithDifferentValuesOrNullGiveAUniqueIndex) {
   constexpr int kRows = 70'000;
   insert(*table_, kRows);  // every third email is NULL
   must(database_->flush());
-  IndexBuilder::Duplicate duplicate;
+  std::optional<DuplicateRow> duplicate;
   ASSERT_TRUE(succeeds(build_unique(duplicate)));
   EXPECT_TRUE(is_sound(*altered_));
   EXPECT_EQ(entries(*altered_, test::kByEmail).size(), std::size_t{kRows});
@@ -189,16 +193,13 @@ TEST_P(UniqueIndexBuilderTest, ADuplicateIsFoundAmongFewAndManyRowsAndNamed) {
   for (const int more : {0, kSharedRows}) {
     if (more != 0) insert(*table_, more);
     must(database_->flush());
-    IndexBuilder::Duplicate duplicate;
+    std::optional<DuplicateRow> duplicate;
     EXPECT_TRUE(fails_with(ErrorCode::kDuplicateKey, build_unique(duplicate)));
-    EXPECT_EQ(duplicate.index_number, test::kByEmail);
-    kv::PinnedValue row;
-    bool found = false;
-    must(database_->get(kv::kDefaultFamily, duplicate.primary_key, {}, row, found));
-    ASSERT_TRUE(found);
+    ASSERT_TRUE(duplicate.has_value());
+    EXPECT_EQ(duplicate->index_number, test::kByEmail);
     test::Record record;
     const codec::ReadPlan plan = table_->primary().plan(codec::ColumnSet(test::kColumns, true));
-    must(table_->primary().read(duplicate.primary_key, row.view(), plan, record.data()));
+    must(table_->primary().read(duplicate->primary_key, duplicate->row, plan, record.data()));
     EXPECT_TRUE(record.row().email == "Twin" || record.row().email == "tWIN");
     EXPECT_TRUE(std::filesystem::is_empty(directory_ / "db/build"));
     catalog_.abandon_indexes(catalog_.find_by_index(altered_->index(test::kByCode).id));

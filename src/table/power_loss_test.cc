@@ -419,13 +419,13 @@ class PowerLossTest : public testing::TestWithParam<std::uint32_t> {
   }
   void build_indexes() {
     know([](Knowledge& known) { known.built = Presence::kUnsure; });
-    const catalog::TablePointer altered =
-        must(machine_->catalog->reserve_indexes(definition_of("test/built", true)));
-    const std::unique_ptr<Table> table = machine_->open(altered);
+    const auto built = must(machine_->catalog->reserve_indexes(definition_of("test/built", true)));
+    const std::unique_ptr<Table> table = machine_->open(built);
     constexpr std::size_t kNew[] = {test::kByCity, test::kByAmount};
     const test::NeverInterrupted never;
-    must(IndexBuilder(*machine_->database, *table, kNew, never, {1 << 20, 2}).run());
-    must(machine_->catalog->publish_altered(altered));
+    const auto now = machine_->database->take_snapshot();
+    must(IndexBuilder(*machine_->database, *table, kNew, *now, never, {1 << 20, 2}).run());
+    must(machine_->catalog->publish_altered(built));
     know([](Knowledge& known) { known.built = Presence::kPresent; });
   }
   void tidy_up() {

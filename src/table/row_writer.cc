@@ -65,7 +65,8 @@ Status RowWriter::lock_vacated(txn::Transaction& transaction, std::size_t index_
 }
 
 template <typename Change>
-Status RowWriter::change_row(txn::Transaction& transaction, Change&& change) {
+Status RowWriter::change_row(txn::Transaction& transaction, std::string_view primary_key,
+                             Change&& change) {
   const txn::RowChangePlan plan{
       .new_keys = new_keys_,
       .new_values = new_values_,
@@ -73,6 +74,7 @@ Status RowWriter::change_row(txn::Transaction& transaction, Change&& change) {
       .locks = is_private_ ? txn::RowLocks::kNotNeeded : txn::RowLocks::kHeld};
   return txn::change_row(transaction, plan, [&](txn::RowChange& row) -> Status {
     row.note_table(table_.state().changed);
+    BASALT_TRY(table_.state().journal.note(row, primary_key, journal_key_));
     return change(row);
   });
 }
@@ -109,6 +111,7 @@ Status RowWriter::insert(txn::Transaction& transaction, const std::uint8_t* reco
   BASALT_TRY(check_parents(transaction, nullptr, record));
   // What references the row would not find it in a file.
   BASALT_DEBUG_ASSERT(load_ == nullptr || references_ == nullptr);
+  BASALT_DEBUG_ASSERT(load_ == nullptr || !table_.state().journal.is_open());
   if (load_ != nullptr) return load_row(transaction, record);
 
   new_keys_.clear();
@@ -118,7 +121,7 @@ Status RowWriter::insert(txn::Transaction& transaction, const std::uint8_t* reco
     for (const Entry& entry : entries_) new_keys_.push_back(entry.key);
   }
   table_.primary().make_row(record, table_.definition().schema_version, row_);
-  return change_row(transaction, [this](txn::RowChange& change) -> Status {
+  return change_row(transaction, new_key_, [this](txn::RowChange& change) -> Status {
     change.note_row(new_key_);
     BASALT_TRY(change.put(table_.family(0), new_key_, row_));
     for (std::size_t i = 1; i < table_.index_count(); ++i) {
@@ -191,10 +194,11 @@ Status RowWriter::write_update(txn::Transaction& transaction, bool moves) {
   // Entries that stay as they are must be in the transaction's batch all the same if its snapshot
   // may not have them: its own reads look there and in the snapshot only.
   const bool rewrites_all = transaction.may_be_newer_than_snapshot(old_key_);
-  return change_row(transaction, [&](txn::RowChange& change) -> Status {
+  return change_row(transaction, old_key_, [&](txn::RowChange& change) -> Status {
     change.note_row(old_key_);
     if (moves) {
       change.note_row(new_key_);
+      BASALT_TRY(table_.state().journal.note(change, new_key_, journal_key_));
       BASALT_TRY(change.remove(table_.family(0), old_key_));
     }
     BASALT_TRY(change.put(table_.family(0), new_key_, row_));
@@ -233,7 +237,7 @@ Status RowWriter::remove(txn::Transaction& transaction, const std::uint8_t* reco
 Status RowWriter::write_removal(txn::Transaction& transaction, const std::uint8_t* record) {
   new_keys_.clear();
   new_values_.clear();
-  return change_row(transaction, [&](txn::RowChange& change) -> Status {
+  return change_row(transaction, old_key_, [&](txn::RowChange& change) -> Status {
     change.note_row(old_key_);
     BASALT_TRY(change.remove(table_.family(0), old_key_));
     for (std::size_t i = 1; i < table_.index_count(); ++i) {

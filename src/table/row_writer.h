@@ -29,6 +29,7 @@ class ReferenceEnforcer;
 // References  Foreign keys are looked at behind duplicates, as a row may be there that is updated
 //             instead; a row whose removal or change is followed to other tables is undone with all
 //             that was done there if that fails.
+// Journal     While the table's is open each row that is changed is noted there.
 // Threads     Belongs to one handler. Buffers are reused: no allocation per row in the long run.
 class RowWriter {
  public:
@@ -42,6 +43,7 @@ class RowWriter {
   bool has_references() const { return references_ != nullptr; }
 
   // While there is one, rows that are inserted go into the load, not into the transaction's batch.
+  // Not while the table's journal is open, which would not tell of them.
   // Whether two of these have the same key is left to it.
   void set_load(BulkLoad* load) { load_ = load; }
 
@@ -89,9 +91,9 @@ class RowWriter {
   Status write_update(txn::Transaction& transaction, bool moves);
   // Gives the load the row and its entries.
   Status load_row(txn::Transaction& transaction, const std::uint8_t* record);
-  // Has `change` write the row, of which new_keys_ and new_values_ tell.
+  // Has `change` write the row under `primary_key`, of which new_keys_ and new_values_ tell.
   template <typename Change>
-  Status change_row(txn::Transaction& transaction, Change&& change);
+  Status change_row(txn::Transaction& transaction, std::string_view primary_key, Change&& change);
 
   const Table& table_;
   lock::WaitPolicy policy_;
@@ -105,6 +107,7 @@ class RowWriter {
   std::string old_row_;
   std::string unique_prefix_;
   std::string value_lock_key_;
+  std::string journal_key_;
   std::vector<std::size_t> value_locked_indexes_;
   // Keys of the row being written that were not there, and those that get another value.
   std::vector<std::string_view> new_keys_;

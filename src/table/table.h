@@ -14,6 +14,7 @@
 #include "codec/primary_codec.h"
 #include "codec/secondary_codec.h"
 #include "table/counter.h"
+#include "table/journal.h"
 #include "table/table_counts.h"
 #include "txn/transaction.h"
 
@@ -53,6 +54,7 @@ struct TableState {
   Counter hidden_row_id;
   GreatestKey greatest_key;
   TableCounts counts;
+  Journal journal;
   const std::shared_ptr<txn::ChangeTime> changed = std::make_shared<txn::ChangeTime>(0);
   // A snapshot older than this sequence number lacks rows that the table has had from its
   // beginning: those that were copied into it, under another name or before others could open it.

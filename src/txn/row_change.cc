@@ -44,6 +44,10 @@ void RowChange::note_row(std::string_view row_key) {
   transaction_.note_changed_row(row_key);
 }
 
+std::uint64_t RowChange::join_journal(std::uint32_t journal) {
+  return transaction_.manager_.join_journal(transaction_.changed_indexes_, journal);
+}
+
 Status RowChange::put(kv::FamilyId family, std::string_view key, std::string_view value) {
   BASALT_DEBUG_ASSERT(transaction_.state() == Transaction::State::kActive);
   transaction_.inserts_->batch_mutex().assert_held();

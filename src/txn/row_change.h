@@ -46,6 +46,15 @@ class RowChange {
     if (known.empty() || known.back() != time) transaction_.add_changed_table(time);
   }
 
+  // For a journal, which others may give up at any time: from here on UndecidedChanges tells that
+  // the transaction writes to it. Returns the number of its commit (ChangedIndexes).
+  std::uint64_t join_journal(std::uint32_t journal);
+  bool has_joined(std::uint32_t journal) const {
+    return transaction_.changed_indexes_.has(journal);
+  }
+  // It was given up, and the transaction has written nothing to it.
+  void leave_journal(std::uint32_t journal) { transaction_.changed_indexes_.leave(journal); }
+
   Status put(kv::FamilyId family, std::string_view key, std::string_view value);
   Status remove(kv::FamilyId family, std::string_view key);
   // For keys that were put exactly once since they were last removed.

@@ -66,6 +66,7 @@ void Transaction::end_changes() {
   }
   has_writes_ = false;
   changed_keys_.clear();
+  changed_indexes_.end_number();
 }
 
 void Transaction::finish() {
@@ -480,7 +481,8 @@ void Transaction::note_change(std::string_view key) {
   if (!changed_keys_.add(key)) [[likely]]
     return;
   const std::uint32_t index = KeySpans::index_of(key);
-  BASALT_DEBUG_ASSERT(manager_.may_change(index));
+  // A journal may be given up once the transaction has joined it.
+  BASALT_DEBUG_ASSERT(changed_indexes_.has(index) || manager_.may_change(index));
   changed_indexes_.note(index);
 }
 

@@ -41,6 +41,13 @@ class TransactionManager {
   BinlogPositions& binlog_positions() { return binlog_positions_; }
   UndecidedChanges& undecided() { return *undecided_; }
   const std::shared_ptr<UndecidedChanges>& shared_undecided() { return undecided_; }
+  // As ChangedIndexes::join() and UndecidedChanges::first_open_number().
+  std::uint64_t join_journal(ChangedIndexes& transaction, std::uint32_t journal) {
+    return transaction.join(journal, next_commit_number_);
+  }
+  std::uint64_t first_open_number() const {
+    return undecided_->first_open_number(next_commit_number_);
+  }
 
   // What debug builds assert of indexes: that one may get a transaction's first change, and that a
   // commit of changes that it has got will be given back some day, if not sooner used. To be set
@@ -98,6 +105,7 @@ class TransactionManager {
   IndexCheck may_commit_;
   const std::shared_ptr<UndecidedChanges> undecided_ = std::make_shared<UndecidedChanges>();
   std::atomic<std::uint64_t> next_id_{1};
+  std::atomic<std::uint64_t> next_commit_number_{1};  // for journals
   mutable Mutex mutex_{MutexRank::kPrepared};
   std::map<std::string, std::unique_ptr<Transaction>> prepared_ BASALT_GUARDED_BY(mutex_);
   // Those that users have prepared.

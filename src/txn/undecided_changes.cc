@@ -7,9 +7,36 @@
 namespace basalt::txn {
 
 void ChangedIndexes::note(std::uint32_t index) {
-  if (std::ranges::find(indexes_, index) != indexes_.end()) return;
+  if (has(index)) return;
   const MutexLock guard(mutex_);
   indexes_.push_back(index);
+}
+
+// The number comes with the mutex, so that who reads `next` first, and asks then, knows of it.
+std::uint64_t ChangedIndexes::join(std::uint32_t journal, std::atomic<std::uint64_t>& next) {
+  if (number_ != 0 && has(journal)) [[likely]]
+    return number_;
+  const MutexLock guard(mutex_);
+  if (!has(journal)) indexes_.push_back(journal);
+  if (number_ == 0) number_ = next.fetch_add(1);
+  BASALT_DEBUG_ASSERT(number_ != 0);
+  return number_;
+}
+
+void ChangedIndexes::leave(std::uint32_t journal) {
+  const MutexLock guard(mutex_);
+  const std::size_t erased = std::erase(indexes_, journal);
+  BASALT_DEBUG_ASSERT(erased == 1);
+}
+
+bool ChangedIndexes::has(std::uint32_t index) const {
+  return std::ranges::find(indexes_, index) != indexes_.end();
+}
+
+void ChangedIndexes::end_number() {
+  if (number_ == 0) return;
+  const MutexLock guard(mutex_);
+  number_ = 0;
 }
 
 void ChangedIndexes::set_name(const std::string& name) {
@@ -18,9 +45,10 @@ void ChangedIndexes::set_name(const std::string& name) {
 }
 
 void ChangedIndexes::clear() {
-  if (indexes_.empty() && name_.empty()) return;
+  if (indexes_.empty() && name_.empty() && number_ == 0) return;
   const MutexLock guard(mutex_);
   indexes_.clear();
+  number_ = 0;
   name_.clear();
 }
 
@@ -30,6 +58,11 @@ bool ChangedIndexes::concern(std::span<const std::uint32_t> indexes, const void*
   return std::ranges::any_of(indexes_, [&](std::uint32_t changed) {
     return std::ranges::find(indexes, changed) != indexes.end();
   });
+}
+
+std::uint64_t ChangedIndexes::number() const {
+  const MutexLock guard(mutex_);
+  return number_;
 }
 
 void ChangedIndexes::append_to(std::vector<std::uint32_t>& indexes) const {
@@ -67,6 +100,16 @@ bool UndecidedChanges::exist_in(std::span<const std::uint32_t> indexes, const vo
   return std::ranges::any_of(transactions_, [&](const ChangedIndexes* transaction) {
     return transaction->concern(indexes, user);
   });
+}
+
+std::uint64_t UndecidedChanges::first_open_number(const std::atomic<std::uint64_t>& next) const {
+  std::uint64_t first = next.load();
+  const MutexLock guard(mutex_);
+  for (const ChangedIndexes* transaction : transactions_) {
+    const std::uint64_t number = transaction->number();
+    if (number != 0) first = std::min(first, number);
+  }
+  return first;
 }
 
 std::vector<std::uint32_t> UndecidedChanges::indexes() const {

@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -35,7 +36,10 @@ struct TransactionInfo {
 
 // The indexes of one transaction, and what else others may know of it.
 //
-// Threads     note(), set_name() and clear(): the transaction's. The rest: any.
+// Numbers     A journal (table/journal.h) keeps the changes of each commit apart, by a number that
+//             no other commit since the start has. A transaction gets one when it first needs it.
+// Threads     note(), join(), leave(), end_number(), set_name() and clear(): the transaction's. The
+//             rest: any.
 class ChangedIndexes {
  public:
   // Both have the same life. `owner`: whose transaction it is, as long as a session holds it.
@@ -45,6 +49,14 @@ class ChangedIndexes {
   ChangedIndexes& operator=(const ChangedIndexes&) = delete;
 
   void note(std::uint32_t index);
+  // Notes a journal, and returns the number of the commit to come; `next` is the first that nobody
+  // has got yet.
+  std::uint64_t join(std::uint32_t journal, std::atomic<std::uint64_t>& next);
+  // Forgets a journal to which nothing was written.
+  void leave(std::uint32_t journal);
+  bool has(std::uint32_t index) const;
+  // What was changed so far is committed or undone; what comes will have another number.
+  void end_number();
   // Under which it is prepared.
   void set_name(const std::string& name);
   // The transaction has ended.
@@ -52,6 +64,9 @@ class ChangedIndexes {
 
   // Whether it has changes in one of the indexes and is not of `user`, if that is not null.
   bool concern(std::span<const std::uint32_t> indexes, const void* user) const;
+  // With which it may yet commit entries of any journal, also of one that it joins later; 0: with
+  // none that it has got.
+  std::uint64_t number() const;
   void append_to(std::vector<std::uint32_t>& indexes) const;
   TransactionInfo info() const;
   // The transaction's thread.
@@ -61,8 +76,9 @@ class ChangedIndexes {
   const lock::LockOwner& owner_;
   const Relaxed<TransactionState>& state_;
   mutable Mutex mutex_{MutexRank::kChangedIndexes};
-  // Both are changed by the transaction's thread, with the mutex.
+  // All are changed by the transaction's thread, with the mutex.
   std::vector<std::uint32_t> indexes_;
+  std::uint64_t number_ = 0;  // of the commit to come; 0: nobody has asked for one
   std::string name_;
 };
 
@@ -79,6 +95,9 @@ class UndecidedChanges {
   // Whether a transaction has changed one of the indexes and has not ended. Those of `user`, if it
   // is not null, do not count. Linear in the number of transactions.
   bool exist_in(std::span<const std::uint32_t> indexes, const void* user = nullptr) const;
+  // No number below this will be committed to a journal any more: what was, is visible. `next`: as
+  // of ChangedIndexes::join(). Linear in the number of transactions.
+  std::uint64_t first_open_number(const std::atomic<std::uint64_t>& next) const;
   // The indexes that transactions have changed which have not ended: each once, in order.
   std::vector<std::uint32_t> indexes() const;
   // Those that have begun and not ended, in the order of their ids.

@@ -241,5 +241,63 @@ TEST_F(UndecidedChangesTest, OpenTransactionsAreToldWithWhatTheyHaveDone) {
   EXPECT_TRUE(open().empty());
 }
 
+// ---- numbers of commits, by which journals keep their changes apart
+
+// Joins the journal kOther with a change of kIndex.
+std::uint64_t join(Transaction& transaction) {
+  std::uint64_t number = 0;
+  must(change_row(transaction, {.locks = RowLocks::kNotNeeded}, [&](RowChange& change) {
+    number = change.join_journal(kOther);
+    return change.put(test::kFamily, key_of(kIndex), "v");
+  }));
+  return number;
+}
+
+TEST_F(UndecidedChangesTest, EachCommitHasANumberOfItsOwnAndNoneBelowTheFirstOpenOneComes) {
+  const auto one = store_.begin();
+  const auto two = store_.begin();
+  const std::uint64_t first = join(*one);
+  EXPECT_EQ(join(*one), first);
+  EXPECT_TRUE(has_changes(kOther)) << "before anything is put there";
+  const std::uint64_t second = join(*two);
+  EXPECT_GT(second, first);
+  EXPECT_EQ(manager().first_open_number(), first);
+  must(one->commit_portion(kv::Durability::kBuffered));
+  EXPECT_EQ(manager().first_open_number(), second) << "a portion is visible, too";
+  const std::uint64_t third = join(*one);
+  EXPECT_GT(third, second);
+  must(two->rollback());
+  EXPECT_EQ(manager().first_open_number(), third);
+  commit(*one);
+  EXPECT_GT(manager().first_open_number(), third);
+  EXPECT_FALSE(has_changes(kOther));
+  EXPECT_GT(join(*two), third);
+}
+
+// With the number that it has got in another one.
+TEST_F(UndecidedChangesTest, ANumberIsOpenInJournalsThatItsTransactionHasNotJoinedYet) {
+  const auto transaction = store_.begin();
+  const std::uint64_t number = join(*transaction);
+  join(*store_.begin());
+  EXPECT_EQ(manager().first_open_number(), number);
+  must(change_row(*transaction, {.locks = RowLocks::kNotNeeded}, [&](RowChange& change) {
+    EXPECT_EQ(change.join_journal(kIndex + 10), number);
+    return Status::ok();
+  }));
+  commit(*transaction);
+  EXPECT_GT(manager().first_open_number(), number);
+}
+
+TEST_F(UndecidedChangesTest, APreparedTransactionHasItsNumberUntilItIsDecided) {
+  auto transaction = store_.begin();
+  const std::uint64_t number = join(*transaction);
+  must(transaction->prepare("x", kv::Durability::kSynced, /*keeps_value_locks=*/true));
+  manager().detach_prepared(std::move(transaction));
+  EXPECT_EQ(manager().first_open_number(), number);
+  bool found = false;
+  must(manager().commit_prepared("x", found));
+  EXPECT_GT(manager().first_open_number(), number);
+}
+
 }  // namespace
 }  // namespace basalt::txn

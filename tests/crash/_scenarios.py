@@ -12,7 +12,7 @@ DATABASE = "crash"
 _DML = ("txn.", "server.")
 _DDL = ("catalog.",)
 _COPY = ("copy.", "txn.load.")
-_IN_PLACE = (*_DDL, "table.build_index.")
+_IN_PLACE = (*_DDL, "table.build_index.", "table.catch_up.")
 
 
 @dataclass(frozen=True)
@@ -124,6 +124,7 @@ _AUTOCOMMIT = (
 _TWO_PHASE = (("txn.prepare", False), ("server.commit_ordered", True), ("txn.commit", True))
 _ONE_PHASE = (("txn.commit.before_write", False), ("txn.commit.after_write", True))
 _NEW_INDEX = (("catalog.reserve_indexes", False), ("table.build_index", False),
+              ("table.catch_up", False),
               ("catalog.publish_altered.before_write", False),
               ("catalog.publish_altered.after_write", True))
 _CASCADE_UNDONE = ("table.cascade.", False)

@@ -71,7 +71,7 @@ struct Pair {
 };
 
 // The table of before and after the statement.
-struct Alteration {
+struct ChangedTable {
   const TableDefinition& table;
   const TableChange& change;
   const TableDefinition& altered;
@@ -83,7 +83,7 @@ struct Alteration {
 };
 
 // As check_cascaded_nulls(), of one foreign key that has its columns' names of after.
-int check_pair(const Alteration& alteration, const ForeignKeyDefinition& key, Pair pair) {
+int check_pair(const ChangedTable& alteration, const ForeignKeyDefinition& key, Pair pair) {
   if (!refuses_null(key) || !pair.find(key)) return 0;
   for (std::size_t i = 0; i < key.columns.size(); ++i) {
     if (!pair.cascades_null(i)) continue;
@@ -211,7 +211,7 @@ bool is_of_foreign_key(const std::string& name, const Field& field, const Alter_
 int check_cascaded_nulls(const TableDefinition& table, const TableChange& change,
                          const TableDefinition& altered,
                          const std::vector<ForeignKeyDefinition>& keys) {
-  const Alteration alteration = {table, change, altered};
+  const ChangedTable alteration = {table, change, altered};
   for (const ForeignKeyDefinition& key : keys) {
     const catalog::TablePointer other = the_engine().catalog().find(key.parent);
     const TableDefinition* const parent = key.parent == table.name ? &altered : other.get();

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "server/convert/table_layout.h"
 #include "server/row_counts.h"
@@ -10,6 +11,7 @@
 #include "stats/table_statistics.h"
 #include "table/bulk_load.h"
 #include "table/cursor.h"
+#include "table/index_builder.h"
 #include "table/reference_enforcer.h"
 #include "table/row_batch.h"
 #include "table/row_writer.h"
@@ -17,6 +19,8 @@
 #include "server/mariadb.h"
 
 namespace basalt::server {
+
+class Alteration;
 
 // What the handlers of one table share (TABLE_SHARE) have in common. Freed with the share.
 class TableShare final : public Handler_share {
@@ -270,8 +274,9 @@ class ha_rocksdb final : public handler {
   int check_nulls(const TABLE& altered, const catalog::TableDefinition& definition,
                   const catalog::TableChange& change, const Alter_info& info);
   int refuse_null(const Field& before, const Field& after, const Alter_info& info, ulong row);
-  bool fail_duplicate(TABLE& altered, const catalog::TableChange& change, unsigned index,
-                      const std::string& primary_key);
+  bool fail_build(TABLE& altered, const std::vector<Alteration*>& alterations, Status status);
+  bool fail_duplicate(TABLE& altered, const table::Table& built,
+                      const table::DuplicateRow& duplicate);
   // Translates a status; keeps its text for get_error_message().
   int report(Status status);
   // The same for a change of a row; null stands for a record that was not, or is no more.

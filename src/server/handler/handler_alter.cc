@@ -32,6 +32,9 @@ constexpr alter_table_operations kOfDictionary =
 constexpr alter_table_operations kBuilding =
     ALTER_ADD_NON_UNIQUE_NON_PRIM_INDEX | ALTER_ADD_UNIQUE_INDEX;
 
+// Without it more NULLs may come.
+constexpr const char* kWhyWritersWait = "rows are looked at for NULL";
+
 bool has(const Alter_inplace_info& info, alter_table_operations operations) {
   return (info.handler_flags & operations) != 0;
 }
@@ -77,6 +80,8 @@ std::optional<catalog::TableChange> change_of(const TABLE& table, const TABLE& a
   return change;
 }
 
+}  // namespace
+
 // An ALTER TABLE that changes the dictionary. The server ends it with the statement, whatever has
 // happened: then what was not published is given up.
 class Alteration final : public inplace_alter_handler_ctx {
@@ -95,20 +100,31 @@ class Alteration final : public inplace_alter_handler_ctx {
   // Until it is published or abandoned.
   const catalog::TableDefinition& definition() const { return *altered_; }
 
-  Status build(THD* thd, const codec::TableLayout& layout,
-               const table::Interruption& interruption) {
-    Result<std::uint64_t> rows = the_engine().build_indexes(altered_, layout, interruption, thd,
-                                                            sort_bytes_max(thd), &duplicate_);
-    if (!rows.is_ok()) return rows.take_status();
-    rows_ = rows.value();
-    return Status::ok();
+  Status build(THD* thd, const codec::TableLayout& layout) {
+    Result<std::unique_ptr<table::IndexBuild>> begun =
+        the_engine().begin_build(altered_, layout, sort_bytes_max(thd));
+    if (!begun.is_ok()) return begun.take_status();
+    build_ = std::move(begun.value());
+    return build_->build(Session::of(thd));
   }
-  const table::IndexBuilder::Duplicate& duplicate() const { return duplicate_; }
+  // While nobody writes.
+  Status complete(THD* thd) {
+    if (build_ == nullptr) return Status::ok();
+    return the_engine().complete_build(*build_, Session::of(thd), thd);
+  }
+  // Null before build() has begun.
+  table::IndexBuild* index_build() const { return build_.get(); }
   engine::Engine::BuiltTable result() const {
-    return {catalog::AlteredTable(altered_, change_, foreign_keys_), rows_};
+    std::optional<std::uint64_t> rows;
+    if (build_ != nullptr) rows = build_->rows();
+    return {catalog::AlteredTable(altered_, change_, foreign_keys_), rows};
   }
-  void note_published() { altered_.reset(); }
+  void note_published() {
+    build_.reset();
+    altered_.reset();
+  }
   void abandon() {
+    build_.reset();
     if (altered_ == nullptr) return;
     the_engine().abandon_indexes(altered_);
     altered_.reset();
@@ -119,9 +135,10 @@ class Alteration final : public inplace_alter_handler_ctx {
   const bool builds_;
   const catalog::TableChange change_;
   const catalog::ForeignKeyChanges foreign_keys_;
-  std::optional<std::uint64_t> rows_;  // that were read for new indexes
-  table::IndexBuilder::Duplicate duplicate_;
+  std::unique_ptr<table::IndexBuild> build_;
 };
+
+namespace {
 
 // Whether the statement asks for what does not copy.
 bool wants_no_copy(THD* thd, const Alter_inplace_info& info) {
@@ -135,7 +152,7 @@ Alteration* alteration_of(const Alter_inplace_info& info) {
 
 // Those of all partitions, where the server has the first one commit them together. None where the
 // dictionary stays as it is.
-std::vector<Alteration*> take_alterations(Alter_inplace_info& info) {
+std::vector<Alteration*> all_alterations(const Alter_inplace_info& info) {
   std::vector<Alteration*> all;
   if (info.group_commit_ctx == nullptr) {
     if (info.handler_ctx != nullptr) all.push_back(alteration_of(info));
@@ -144,8 +161,17 @@ std::vector<Alteration*> take_alterations(Alter_inplace_info& info) {
   for (inplace_alter_handler_ctx** next = info.group_commit_ctx; *next != nullptr; ++next) {
     all.push_back(static_cast<Alteration*>(*next));
   }
-  info.group_commit_ctx = nullptr;  // so that the server asks no other partition
   return all;
+}
+
+// When all indexes of all partitions are built: what was changed meanwhile in any of them.
+Status catch_up(THD* thd, const std::vector<Alteration*>& alterations) {
+  std::vector<table::IndexBuild*> builds;
+  for (const Alteration* const alteration : alterations) {
+    if (alteration->index_build() == nullptr) return Status::ok();
+    builds.push_back(alteration->index_build());
+  }
+  return table::catch_up_with_writers(builds, Session::of(thd));
 }
 
 // By which check_version() is asked for a table with partitions; nothing for one without.
@@ -189,22 +215,24 @@ enum_alter_inplace_result ha_rocksdb::check_if_supported_inplace_alter(
       !catalog::alter_in_place(opened().definition(), *change, translation.definition)) {
     return HA_ALTER_INPLACE_NOT_SUPPORTED;
   }
-  const bool reads_rows =
-      has(*info, ALTER_COLUMN_NOT_NULLABLE) ||
-      !catalog::new_indexes(opened().definition(), translation.definition).empty();
-  if (!reads_rows) return HA_ALTER_INPLACE_INSTANT;
+  const bool looks_for_nulls = has(*info, ALTER_COLUMN_NOT_NULLABLE);
+  const bool builds = !catalog::new_indexes(opened().definition(), translation.definition).empty();
+  if (!looks_for_nulls && !builds) return HA_ALTER_INPLACE_INSTANT;
   if (table->s->long_unique_table || table->s->period.unique_keys != 0) {
     return HA_ALTER_INPLACE_NOT_SUPPORTED;
   }
+  if (!looks_for_nulls) return HA_ALTER_INPLACE_NOCOPY_NO_LOCK;
   // This answer tells the server that the operation is not ALGORITHM=INSTANT.
-  const bool wants_instant =
-      info->alter_info->algorithm(ha_thd()) == Alter_info::ALTER_TABLE_ALGORITHM_INSTANT;
-  return wants_instant ? HA_ALTER_INPLACE_NOCOPY_LOCK : HA_ALTER_INPLACE_SHARED_LOCK;
+  if (info->alter_info->algorithm(ha_thd()) == Alter_info::ALTER_TABLE_ALGORITHM_INSTANT) {
+    return HA_ALTER_INPLACE_NOCOPY_LOCK;
+  }
+  info->unsupported_reason = kWhyWritersWait;
+  return HA_ALTER_INPLACE_SHARED_LOCK;
 }
 
-// Nobody writes to the table from here on, and those who have written have ended their
+// Nobody writes to the table in this moment, and those who have written have ended their
 // transactions; except prepared ones, for which external_lock() has refused the statement, and the
-// build would.
+// engine would. Writers may go on afterwards: what they change is noted.
 bool ha_rocksdb::prepare_inplace_alter_table(TABLE* altered, Alter_inplace_info* info) noexcept {
   if (check_definition(ha_thd(), *altered, *info->create_info) != 0) return true;
   const std::string& name = opened().definition().name;
@@ -217,7 +245,8 @@ bool ha_rocksdb::prepare_inplace_alter_table(TABLE* altered, Alter_inplace_info*
                                         *change, translation, foreign_keys);
   if (error != 0) return fail_statement(error);
   Result<catalog::TablePointer> reserved = the_engine().reserve_indexes(
-      std::move(translation.definition), index_families(*altered, name), *change);
+      std::move(translation.definition), index_families(*altered, name), *change, ha_thd());
+  if (!reserved.is_ok()) warn_if_undecided(ha_thd(), reserved.status());
   if (!reserved.is_ok()) return fail_statement(reserved.take_status());
   info->handler_ctx = new (ha_thd()->mem_root) Alteration(
       opened().definition(), reserved.value(), std::move(*change), std::move(foreign_keys));
@@ -237,14 +266,10 @@ bool ha_rocksdb::inplace_alter_table(TABLE* altered, Alter_inplace_info* info) n
   if (!alteration->builds()) return false;
   const ServerTable translation =
       translate_table(*altered, opened().definition().name, g_plugin->collations);
-  Status status = alteration->build(ha_thd(), translation.layout, Session::of(ha_thd()));
-  if (status.is(ErrorCode::kDuplicateKey)) {
-    const table::IndexBuilder::Duplicate& row = alteration->duplicate();
-    return fail_duplicate(*altered, alteration->change(),
-                          translation.server_index(row.index_number), row.primary_key);
-  }
-  warn_if_undecided(ha_thd(), status);
-  return fail_statement(std::move(status));
+  Status status = alteration->build(ha_thd(), translation.layout);
+  const std::vector<Alteration*> alterations = all_alterations(*info);
+  if (status.is_ok()) status = catch_up(ha_thd(), alterations);
+  return fail_build(*altered, alterations, std::move(status));
 }
 
 // Whether columns that are made NOT NULL are so in all rows. In strict mode, and of columns of
@@ -290,26 +315,35 @@ int ha_rocksdb::refuse_null(const Field& before, const Field& after, const Alter
   return 0;
 }
 
-// Tells the client of the values that the row has in the server's index of that number. Always
-// true.
-bool ha_rocksdb::fail_duplicate(TABLE& altered, const catalog::TableChange& change, unsigned index,
-                                const std::string& primary_key) {
-  MY_BITMAP* const read_set = tmp_use_all_columns(table, &table->read_set);
-  write_position(primary_key, ref);
-  int error = ha_rnd_init(false);
-  if (error == 0) error = rnd_pos(table->record[0], ref);
-  ha_rnd_end();
-  // New columns have their defaults there. Of NULL that becomes zero the client has been told.
-  const Check_level_instant_set silence(ha_thd(), CHECK_FIELD_IGNORE);
-  for (uint i = 0; error == 0 && i < altered.s->fields; ++i) {
-    const std::uint32_t before = change.column_before(i);
-    if (before == catalog::ColumnOrigin::kNew || !altered.field[i]->stored_in_db()) continue;
-    Copy_field copy;
-    copy.set(altered.field[i], table->field[before], false);
-    copy.do_copy(&copy);
+// Tells the client of an error, and of the values that rows have in common in a unique index.
+// Whether there is one.
+bool ha_rocksdb::fail_build(TABLE& altered, const std::vector<Alteration*>& alterations,
+                            Status status) {
+  if (status.is(ErrorCode::kDuplicateKey)) {
+    for (const Alteration* const alteration : alterations) {
+      const table::IndexBuild* const build = alteration->index_build();
+      if (build == nullptr || !build->duplicate().has_value()) continue;
+      return fail_duplicate(altered, build->table(), *build->duplicate());
+    }
   }
-  tmp_restore_column_map(&table->read_set, read_set);
-  if (error != 0) return fail_statement(error);
+  warn_if_undecided(ha_thd(), status);
+  return fail_statement(std::move(status));
+}
+
+// Puts the values into the record, from which the server makes its message. `built` may be another
+// partition than this. Always true.
+bool ha_rocksdb::fail_duplicate(TABLE& altered, const table::Table& built,
+                                const table::DuplicateRow& duplicate) {
+  codec::ColumnSet columns(built.layout().columns.size());
+  for (const catalog::KeyPartDefinition& part : built.index(duplicate.index_number).parts) {
+    columns.set(part.column);
+  }
+  Status status = built.primary().read(duplicate.primary_key, duplicate.row,
+                                       built.primary().plan(columns), altered.record[0]);
+  if (!status.is_ok()) return fail_statement(std::move(status));
+  const ServerTable translation =
+      translate_table(altered, opened().definition().name, g_plugin->collations);
+  const unsigned index = translation.server_index(duplicate.index_number);
   print_keydup_error(&altered, &altered.key_info[index], MYF(0));
   return true;
 }
@@ -322,10 +356,15 @@ bool ha_rocksdb::commit_inplace_alter_table(TABLE* altered, Alter_inplace_info* 
     if (alteration != nullptr) alteration->abandon();
     return false;
   }
-  const std::vector<Alteration*> alterations = take_alterations(*info);
+  const std::vector<Alteration*> alterations = all_alterations(*info);
+  info->group_commit_ctx = nullptr;  // so that the server asks no other partition
   if (alterations.empty()) return false;
   std::vector<engine::Engine::BuiltTable> tables;
-  for (const Alteration* alteration : alterations) tables.push_back(alteration->result());
+  for (Alteration* const alteration : alterations) {
+    Status status = alteration->complete(ha_thd());
+    if (!status.is_ok()) return fail_build(*altered, alterations, std::move(status));
+    tables.push_back(alteration->result());
+  }
   Status status = the_engine().publish_all_altered(
       std::move(tables), ha_thd(), alteration_id(*altered, opened().definition().name));
   warn_if_undecided(ha_thd(), status);

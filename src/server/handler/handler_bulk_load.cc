@@ -47,6 +47,8 @@ bool ha_rocksdb::may_load_rows() const {
   if (session_ == nullptr || is_sequence()) return false;
   // Checks of foreign keys look into tables and batches.
   if (writer_->has_references()) return false;
+  // The metadata lock keeps it as it is until the statement's end.
+  if (opened().state().journal.is_open()) return false;
   if (table_share->tmp_table != NO_TMP_TABLE || table->triggers != nullptr ||
       table->s->long_unique_table || table->s->period.unique_keys != 0) {
     return false;

@@ -1,0 +1,83 @@
+#include "table/index_build.h"
+
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/failpoint.h"
+#include "bulk/build_directory.h"
+#include "table/index_updater.h"
+
+namespace basalt::table {
+namespace {
+
+// So many changed rows take some hundredths of a second, for which writers may wait at the end.
+constexpr std::uint64_t kFewRows = 1000;
+
+}  // namespace
+
+IndexBuild::IndexBuild(kv::Database& database, txn::TransactionManager& transactions,
+                       std::unique_ptr<const Table> altered, std::vector<std::size_t> indexes,
+                       catalog::IndexId journal, const Resources& resources)
+    : database_(database),
+      transactions_(transactions),
+      table_(std::move(altered)),
+      indexes_(std::move(indexes)),
+      journal_(journal),
+      resources_(resources),
+      reader_(journal) {}
+
+Status IndexBuild::build(const Interruption& interruption) {
+  snapshot_ = database_.take_snapshot();
+  IndexBuilder builder(database_, *table_, indexes_, *snapshot_, interruption, resources_);
+  Result<std::uint64_t> rows = builder.run();
+  duplicate_ = builder.duplicate();
+  if (!rows.is_ok()) return rows.take_status();
+  rows_ = rows.value();
+  BASALT_HOLDPOINT("table.build_index.built");
+  return Status::ok();
+}
+
+Result<std::uint64_t> IndexBuild::catch_up(const Interruption& interruption) {
+  BASALT_FAILPOINT("table.catch_up.before_round");
+  // Before the snapshot, which has all that has ended by then.
+  const std::uint64_t first_open = transactions_.first_open_number();
+  std::unique_ptr<kv::Snapshot> snapshot = database_.take_snapshot();
+  Result<std::unique_ptr<bulk::BuildDirectory>> directory =
+      bulk::BuildDirectory::make(database_.options().directory, journal_);
+  if (!directory.is_ok()) return directory.take_status();
+  IndexUpdater updater(database_, *table_, indexes_, {*snapshot_, *snapshot},
+                       directory.value()->path(), resources_.memory_bytes);
+  std::string key;
+  append_be32(key, table_->index(0).id);
+  BASALT_TRY(reader_.read(database_, *snapshot, first_open, [&](std::string_view primary_key) {
+    key.resize(kIndexIdBytes);
+    key.append(primary_key);
+    return updater.add(key);
+  }));
+  Status status = updater.run(interruption);
+  duplicate_ = updater.duplicate();
+  BASALT_TRY(std::move(status));
+  BASALT_FAILPOINT("table.catch_up.after_round");
+  rows_ += static_cast<std::uint64_t>(updater.more_rows());
+  snapshot_ = std::move(snapshot);
+  return updater.rows();
+}
+
+Status catch_up_with_writers(std::span<IndexBuild* const> builds,
+                             const Interruption& interruption) {
+  std::uint64_t left = std::numeric_limits<std::uint64_t>::max();
+  while (true) {
+    std::uint64_t rows = 0;
+    for (IndexBuild* const build : builds) {
+      Result<std::uint64_t> changed = build->catch_up(interruption);
+      if (!changed.is_ok()) return changed.take_status();
+      rows += changed.value();
+    }
+    if (rows <= kFewRows || rows > left / 2) return Status::ok();
+    left = rows;
+  }
+}
+
+}  // namespace basalt::table
