@@ -4,6 +4,7 @@
 #include <rocksdb/table_properties.h>
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <iterator>
 #include <utility>
@@ -44,9 +45,18 @@ class TickerCounters final : public rdb::Statistics {
   }
   std::uint64_t getTickerCount(std::uint32_t ticker) const override {
     BASALT_DEBUG_ASSERT(ticker < rdb::TICKER_ENUM_MAX);
-    return counters_->sum(kOwnEvents + ticker);
+    // The base first: the sum only grows, and is not below one that was read before it.
+    const std::uint64_t base = bases_[ticker].load(std::memory_order_acquire);
+    return counters_->sum(kOwnEvents + ticker) - base;
   }
-  // None of these is set or reset.
+  // What is added meanwhile may count or not.
+  rdb::Status Reset() override {
+    for (std::uint32_t ticker = 0; ticker < rdb::TICKER_ENUM_MAX; ++ticker) {
+      bases_[ticker].store(counters_->sum(kOwnEvents + ticker), std::memory_order_release);
+    }
+    return rdb::Status::OK();
+  }
+  // None of these is set or reset alone.
   void setTickerCount(std::uint32_t, std::uint64_t) override {}
   std::uint64_t getAndResetTickerCount(std::uint32_t ticker) override {
     return getTickerCount(ticker);
@@ -61,6 +71,8 @@ class TickerCounters final : public rdb::Statistics {
 
  private:
   const std::shared_ptr<ThreadCounters> counters_;
+  // What the counters were at the last Reset().
+  std::array<std::atomic<std::uint64_t>, rdb::TICKER_ENUM_MAX> bases_{};
 };
 
 // Counts while one file is written, by one thread.
@@ -128,7 +140,7 @@ std::uint64_t EventCounters::count(Event event) const {
   const auto number = static_cast<std::size_t>(event);
   BASALT_DEBUG_ASSERT(number < kOwnEvents + std::size(kTickers));
   if (number < kOwnEvents) return counters_->sum(number);
-  return counters_->sum(kOwnEvents + kTickers[number - kOwnEvents]);
+  return statistics_->getTickerCount(kTickers[number - kOwnEvents]);
 }
 
 std::shared_ptr<rdb::TablePropertiesCollectorFactory> EventCounters::make_entry_counter() const {
@@ -138,7 +150,7 @@ std::shared_ptr<rdb::TablePropertiesCollectorFactory> EventCounters::make_entry_
 std::string EventCounters::describe() const {
   std::string text;
   for (const auto& [ticker, name] : rdb::TickersNameMap) {
-    text += name + " COUNT : " + std::to_string(counters_->sum(kOwnEvents + ticker)) + "\n";
+    text += name + " COUNT : " + std::to_string(statistics_->getTickerCount(ticker)) + "\n";
   }
   return text;
 }

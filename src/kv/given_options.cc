@@ -18,6 +18,9 @@ namespace {
 constexpr std::string_view kBlocks = "block_based_table_factory";
 constexpr std::string_view kWholeKeys = "whole_key_filtering";
 constexpr std::string_view kSystemFamily = "__system__";
+// What MyRocks' configurations may call ZSTD: RocksDB knows only one of it any more.
+constexpr std::string_view kOldZstd = "kZSTDNotFinalCompression";
+constexpr std::string_view kZstd = "kZSTD";
 
 struct Reason {
   std::string_view option;
@@ -88,6 +91,11 @@ Status read_map(std::string_view where, const std::string& text, FamilyOptions::
   if (!status.ok()) return wrong(where, rdb::text_of(status));
   options = FamilyOptions::Options(std::make_move_iterator(found.begin()),
                                    std::make_move_iterator(found.end()));
+  for (auto& [name, value] : options) {
+    for (std::size_t at; (at = value.find(kOldZstd)) != std::string::npos;) {
+      value.replace(at, kOldZstd.size(), kZstd);
+    }
+  }
   return Status::ok();
 }
 

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/test_support.h"
 #include "index_stats/key_structure.h"
@@ -99,6 +100,17 @@ TEST(GivenOptions, WhatAFamilySaysOfBlocksGoesBeforeWhatAllBlocksAre) {
   ASSERT_TRUE(succeeds(read(given, family)));
   EXPECT_EQ(blocks_of(family).block_size, 4096u);
   EXPECT_EQ(blocks_of(family).block_restart_interval, 4);
+}
+
+TEST(GivenOptions, AnOldNameOfACompressionMeansTheSame) {
+  rdb::ColumnFamilyOptions family = chosen();
+  ASSERT_TRUE(succeeds(
+      read(given_to_all("compression_per_level=kNoCompression:kZSTDNotFinalCompression:kZSTD:"
+                        "kZSTDNotFinalCompression;bottommost_compression=kZSTDNotFinalCompression"),
+           family)));
+  EXPECT_EQ(family.compression_per_level,
+            (std::vector{rdb::kNoCompression, rdb::kZSTD, rdb::kZSTD, rdb::kZSTD}));
+  EXPECT_EQ(family.bottommost_compression, rdb::kZSTD);
 }
 
 TEST(GivenOptions, AnOptionThatIsWrongIsNamed) {

@@ -11,6 +11,7 @@
 #include "server/introspect/tables.h"
 #include "server/release_check.h"
 #include "server/status_variables.h"
+#include "server/sysvar_values.h"
 #include "server/sysvars.h"
 #include "server/mariadb.h"
 
@@ -128,7 +129,7 @@ int init(void* argument) noexcept {
   if (const Status status = forget_temporary_transactions(); !status.is_ok()) {
     log_message(LogLevel::kError, "prepared transactions: " + status.message());
   }
-  the_engine().worker().set_sync_wal(!commits_are_synced());
+  apply_settings_of_start();
   log_binlog_position();
   handlerton* hton = g_plugin->hton;
   hton->flags = HTON_SUPPORTS_EXTENDED_KEYS | HTON_SUPPORTS_FOREIGN_KEYS |

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "base/log.h"
+#include "kv/adjustments.h"
 #include "server/plugin.h"
 #include "server/sysvar_values.h"
 #include "server/sysvars.h"
@@ -48,6 +49,23 @@ void apply_flush_log(THD*, st_mysql_sys_var*, void* target, const void* value) {
 void apply_deadlock_detect(THD*, st_mysql_sys_var*, void* target, const void* value) {
   store<my_bool>(target, value);
   if (g_plugin != nullptr) the_engine().locks().set_deadlock_detect(detects_deadlocks(nullptr));
+}
+
+void apply_deadlocks_kept(THD*, st_mysql_sys_var*, void* target, const void* value) {
+  const auto count = store<unsigned>(target, value);
+  if (g_plugin != nullptr) the_engine().locks().set_deadlocks_kept(count);
+}
+
+void apply_deletion_rate(THD*, st_mysql_sys_var*, void* target, const void* value) {
+  const auto bytes = store<unsigned long long>(target, value);
+  if (g_plugin != nullptr) kv::set_deletion_rate(the_engine().database(), bytes);
+}
+
+// As in MyRocks the variable stays ON, and each SET to ON is another reset.
+void apply_reset_stats(THD* thd, st_mysql_sys_var*, void* target, const void* value) {
+  if (store<my_bool>(target, value) == 0 || g_plugin == nullptr) return;
+  const Status status = kv::reset_statistics(the_engine().database());
+  if (!status.is_ok()) warn(thd, "rocksdb_reset_stats: " + status.message());
 }
 
 void apply_reserved_disk_space(THD*, st_mysql_sys_var*, void* target, const void* value) {
@@ -117,6 +135,12 @@ int check_family_options(THD* thd, st_mysql_sys_var*, void* save, st_mysql_value
   }
   *static_cast<const char**>(save) = text;
   return 0;
+}
+
+void apply_settings_of_start() {
+  the_engine().worker().set_sync_wal(!commits_are_synced());
+  the_engine().locks().set_deadlocks_kept(g_max_latest_deadlocks);
+  kv::set_deletion_rate(the_engine().database(), g_sst_mgr_rate_bytes_per_sec);
 }
 
 }  // namespace basalt::server

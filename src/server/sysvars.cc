@@ -247,6 +247,8 @@ namespace {
 constexpr unsigned long kFlushAtCommit = 1;
 // The value of rocksdb_max_open_files that stands for half of what the process may open.
 constexpr int kHalfOfOpenFiles = -2;
+// With a smaller open_files_limit RocksDB leaves half of it to others, also where nobody says so.
+constexpr unsigned long kOpenFilesForAll = 16384;
 
 // Whether the configuration or the command line has set the variable, to whatever value.
 bool is_given(std::string_view name) {
@@ -282,6 +284,9 @@ kv::GivenToRocksdb options_for_rocksdb() {
   given.families = option_text(g_override_cf_options);
   if (is_given("rocksdb_info_log_level")) {
     given.database["info_log_level"] = kv::log_level_name(g_info_log_level);
+  }
+  if (open_files_limit < kOpenFilesForAll) {
+    given.database.try_emplace("max_open_files", std::to_string(open_files_limit / 2));
   }
   if (const auto found = given.database.find("max_open_files");
       found != given.database.end() && g_max_open_files == kHalfOfOpenFiles) {
