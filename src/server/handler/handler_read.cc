@@ -473,7 +473,7 @@ std::uint64_t ha_rocksdb::expected_bytes() const {
 // The first row of a range.
 Status ha_rocksdb::seek_range(const key_range* start, const key_range* end, bool is_equality,
                               bool& found) {
-  increment_statistics(&SSV::ha_read_key_count);
+  increment_statistics(start != nullptr ? &SSV::ha_read_key_count : &SSV::ha_read_first_count);
   eq_range = is_equality;
   range_key_part = table->key_info[active_index].key_part;
   set_end_range(end);

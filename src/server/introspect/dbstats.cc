@@ -23,6 +23,8 @@ constexpr struct {
 
 void fill(Rows& rows) {
   kv::Database& database = the_engine().database();
+  // Snapshots that nobody uses and that are kept for the next statement are no figure.
+  database.release_idle();
   for (const auto& figure : kFigures) {
     if (!rows.put(figure.name,
                   kv::number_property(database, kv::kDefaultFamily, figure.property))) {

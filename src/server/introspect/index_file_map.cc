@@ -43,8 +43,8 @@ bool put_file(Rows& rows, const kv::FileReport& file) {
   for (const kv::FileReport::Index& index : file.indexes) {
     const bool is_single = is_secondary(index.id);
     const std::uint64_t removals = index.properties.deletions;
-    if (!rows.put(file.family, index.id, file.name, index.properties.entries(),
-                  index.properties.bytes, is_single ? 0 : removals, is_single ? removals : 0, 0, 0,
+    if (!rows.put(file.family, index.id, file.name, index.properties.puts, index.properties.bytes,
+                  is_single ? 0 : removals, is_single ? removals : 0, 0, 0,
                   distinct_prefixes(index.properties))) {
       return false;
     }
