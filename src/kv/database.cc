@@ -142,6 +142,7 @@ Database::Database(const Machine& machine, const DatabaseOptions& given,
           files ? std::move(files) : rdb::FileSystem::Default(), health_)),
       env_(rdb::NewCompositeEnv(files_)),
       key_structures_(std::make_shared<index_stats::KeyStructureSlot>()),
+      lifetimes_(std::make_shared<LifetimeSlot>()),
       family_options_(std::make_unique<FamilyOptions>()),
       iterators_(std::make_shared<IteratorPool>()),
       wal_sync_([this] { return sync_once(); }) {}
@@ -559,6 +560,8 @@ std::uint64_t Database::structure_version(FamilyId family) {
 void Database::set_key_structures(index_stats::KeyStructureSource* source) {
   key_structures_->set(source);
 }
+
+void Database::set_lifetimes(LifetimeSource* source) { lifetimes_->set(source); }
 
 Status Database::create_checkpoint(const std::string& directory) {
   const MutexLock guard(publication_mutex_);

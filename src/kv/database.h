@@ -16,6 +16,8 @@
 #include "index_stats/index_properties.h"
 #include "index_stats/key_structure.h"
 #include "kv/events.h"
+#include "kv/expiry_clock.h"
+#include "kv/expiry_filter.h"
 #include "kv/families.h"
 #include "kv/iterator.h"
 #include "kv/options.h"
@@ -287,6 +289,14 @@ class Database {
   // From now on flushes and compactions ask `source` for the parts of keys. It must be unset (null)
   // before it is destroyed; the call waits until nobody asks it any more.
   void set_key_structures(index_stats::KeyStructureSource* source);
+  // By which rows are expired.
+  ExpiryClock& expiry_clock() { return expiry_clock_; }
+  // From now on compactions ask `source` which entries are expired, and take them. As with
+  // set_key_structures().
+  void set_lifetimes(LifetimeSource* source);
+  // Has files of the family, also those that nobody changes any more, compacted within a week, so
+  // that what is expired goes; unless an administrator has said otherwise.
+  Status compact_periodically(FamilyId family);
   // Changes an option of RocksDB's while the database is open. kInvalidArgument, with its text.
   Status set_option(const std::string& name, const std::string& value);
   // Changes options of column families: FamilyOptions::change(). kInvalidArgument if RocksDB cannot
@@ -371,6 +381,8 @@ class Database {
   // Held from the mark before an ingestion to the one behind it.
   Mutex ingestion_mutex_{MutexRank::kIngestion};
   const std::shared_ptr<index_stats::KeyStructureSlot> key_structures_;
+  const std::shared_ptr<LifetimeSlot> lifetimes_;
+  ExpiryClock expiry_clock_;
   const std::unique_ptr<FamilyOptions> family_options_ BASALT_GUARDED_BY(resume_mutex_);
   std::atomic<bool> is_paused_ = false;
   EventCounters events_;

@@ -13,6 +13,10 @@ namespace basalt::kv {
 Result<rdb::ColumnFamilyOptions> Database::table_family_options(std::string_view name) {
   rdb::ColumnFamilyOptions options = make_table_family_options(options_, cache_, key_structures_);
   options.table_properties_collector_factories.push_back(events_.make_entry_counter());
+  options.compaction_filter_factory =
+      make_expiry_filter_factory(lifetimes_, expiry_clock_, events_);
+  // With a factory RocksDB would rewrite every file once a month: see compact_periodically().
+  options.periodic_compaction_seconds = 0;
   const MutexLock guard(resume_mutex_);
   BASALT_TRY(family_options_->put_on_top(name, options));
   return options;

@@ -41,6 +41,16 @@ Status Database::set_family_options(std::string_view text) {
       });
 }
 
+Status Database::compact_periodically(FamilyId family) {
+  constexpr std::string_view kWeek = "604800";
+  const FamilyHold hold = hold_family(family);
+  if (hold == nullptr || db_->GetOptions(hold.get()).periodic_compaction_seconds != 0) {
+    return Status::ok();
+  }
+  return rdb::from_rocksdb(
+      db_->SetOptions(hold.get(), {{"periodic_compaction_seconds", std::string(kWeek)}}));
+}
+
 bool Database::set_rate_limit(std::uint64_t bytes) {
   const std::shared_ptr<rdb::RateLimiter> limiter = db_->GetDBOptions().rate_limiter;
   if (limiter == nullptr || bytes == 0) return false;
