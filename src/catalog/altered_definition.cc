@@ -194,6 +194,32 @@ codec::RowHistory next_history(const TableDefinition& table, const Comparison& c
   return history;
 }
 
+// How rows expire in `altered`, which says how they are to. Nothing if rows would have to be
+// written anew: to carry another time.
+std::optional<std::optional<RowExpiry>> next_expiry(const TableDefinition& table,
+                                                    const Comparison& comparison,
+                                                    const TableChange& change,
+                                                    const TableDefinition& altered) {
+  if (!table.expiry.has_value()) {
+    if (altered.expiry.has_value()) return std::nullopt;
+    return std::optional<RowExpiry>();
+  }
+  RowExpiry next = *table.expiry;
+  if (next.column != RowExpiry::kNoColumn) {
+    next.column = comparison.after(next.column);
+    if (next.column == RowColumn::kNoColumn || !can_tell_time(altered.columns[next.column])) {
+      return std::nullopt;
+    }
+  }
+  if (altered.expiry.has_value() && altered.expiry->column != next.column) return std::nullopt;
+  const std::uint64_t seconds = altered.expiry.has_value() ? altered.expiry->lifetime.seconds : 0;
+  if (seconds != next.lifetime.seconds) {
+    next.lifetime.gone_before = next.lifetime.expired_before(change.time);
+    next.lifetime.seconds = seconds;
+  }
+  return std::optional<RowExpiry>(next);
+}
+
 }  // namespace
 
 bool alter_in_place(const TableDefinition& table, const TableChange& change,
@@ -211,11 +237,14 @@ bool alter_in_place(const TableDefinition& table, const TableChange& change,
     if (before == nullptr && !comparison.is_made_of_rows(index)) return false;
     known.push_back(before);
   }
+  const auto expiry = next_expiry(table, comparison, change, altered);
+  if (!expiry.has_value()) return false;
   BASALT_ASSERT(table.schema_version != UINT32_MAX);
   const std::uint32_t version = table.schema_version + 1;
   TableDefinition next = altered;
   next.schema_version = version;
   next.rows = next_history(table, comparison, change, next);
+  next.expiry = *expiry;
   if (next.rows.columns.size() > kRowColumnsMax) return false;
   BASALT_ASSERT(has_readable_rows(next));
   next.id = table.id;
@@ -225,6 +254,20 @@ bool alter_in_place(const TableDefinition& table, const TableChange& change,
   }
   altered = std::move(next);
   return true;
+}
+
+bool keeps_row_times(const TableDefinition& table, const TableChange& change,
+                     const TableDefinition& altered) {
+  if (!table.expiry.has_value()) return !altered.expiry.has_value();
+  const Comparison comparison(table, change, altered);
+  return comparison.is_possible() && next_expiry(table, comparison, change, altered).has_value();
+}
+
+bool changes_lifetime(const TableDefinition& table, const TableDefinition& altered) {
+  const auto seconds = [](const TableDefinition& definition) {
+    return definition.expiry.has_value() ? definition.expiry->lifetime.seconds : 0;
+  };
+  return seconds(table) != seconds(altered);
 }
 
 std::vector<std::size_t> new_indexes(const TableDefinition& table, const TableDefinition& altered) {

@@ -30,6 +30,9 @@ struct TableChange {
   RenamedIndexes indexes;
   // Of each column that the table has then; empty: it has the columns that it had, in their order.
   std::vector<ColumnOrigin> columns;
+  // When it happens, in seconds since 1970, where how long rows live may become another: what is
+  // expired by then is gone. No compaction may take later what was not, by the table as it was.
+  std::uint64_t time = 0;
 
   // Where the column `number` is from, of a table that has `number` or more then.
   std::uint32_t column_before(std::size_t number) const {
@@ -50,11 +53,21 @@ struct TableChange {
 //             Those keep their entries whose columns have not changed in a way that keys show. All
 //             others are new, and made of rows alone: all their columns are stored, and the server
 //             checks nothing of its own on them.
+// Expiry      Rows that carry their time may live longer or shorter, or expire no more, if the
+//             column that tells it is the same. Rows that carry none cannot begin to expire.
 // Result      If so, `altered` has the table's id, the next schema version and the history of its
 //             rows; the indexes that stay have their ids and families, new ones have no id. Else it
 //             is as it was.
 bool alter_in_place(const TableDefinition& table, const TableChange& change,
                     TableDefinition& altered);
+
+// Whether rows that are there would tell the times by which those of `altered` are to expire; also
+// where alter_in_place() says no for another reason.
+bool keeps_row_times(const TableDefinition& table, const TableChange& change,
+                     const TableDefinition& altered);
+
+// Whether rows of `altered` are to live longer or shorter than those of `table`.
+bool changes_lifetime(const TableDefinition& table, const TableDefinition& altered);
 
 // The numbers of those indexes of `altered` that `table` lacks, by their ids.
 std::vector<std::size_t> new_indexes(const TableDefinition& table, const TableDefinition& altered);

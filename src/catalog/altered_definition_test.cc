@@ -1,6 +1,8 @@
 #include "catalog/altered_definition.h"
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/test_support.h"
 #include "catalog/test_support.h"
@@ -325,6 +327,80 @@ TEST(AlterInPlace, AnIndexMayGoAndItsNameMayBeAnothersThen) {
   EXPECT_EQ(table.ids_after({}), Ids{});
   EXPECT_EQ(table.ids_after({on("a", 1), on("b", 1)}), (Ids{0, 12})) << "other columns";
   EXPECT_EQ(table.ids_after({on("b", 0), on("a", 1)}, {{"a", "b"}}), (Ids{11, 0}));
+}
+
+// ---- how rows expire
+
+// Its rows live for `seconds` from the time in the column `born`, the last one; 0: for ever.
+TableDefinition with_times(std::uint64_t seconds) {
+  TableDefinition table = orders();
+  table.columns.push_back({"born", ColumnKind::kUnsignedInteger, 8, 0, false, true});
+  if (seconds != 0) table.expiry = RowExpiry{{.seconds = seconds}, 3};
+  return table;
+}
+
+TableChange change_at(std::uint64_t time) {
+  TableChange change;
+  change.time = time;
+  return change;
+}
+
+TableChange change_of(std::vector<ColumnOrigin> columns) {
+  TableChange change;
+  change.columns = std::move(columns);
+  return change;
+}
+
+TEST(AlterInPlace, RowsThatTellNoTimeCannotBeginToExpire) {
+  EXPECT_FALSE(becomes(with_times(0), with_times(60)));
+  EXPECT_FALSE(keeps_row_times(with_times(0), {}, with_times(60)));
+  EXPECT_TRUE(keeps_row_times(with_times(0), {}, with_times(0)));
+}
+
+TEST(AlterInPlace, WhatIsExpiredWhenRowsGetALongerLifeIsGone) {
+  TableDefinition altered = with_times(1000);
+  ASSERT_TRUE(alter_in_place(with_times(60), change_at(5000), altered));
+  EXPECT_EQ(altered.expiry, (RowExpiry{{.seconds = 1000, .gone_before = 4941}, 3}));
+  TableDefinition shorter = with_times(10);
+  ASSERT_TRUE(alter_in_place(altered, change_at(5500), shorter));
+  EXPECT_EQ(shorter.expiry, (RowExpiry{{.seconds = 10, .gone_before = 4941}, 3}));
+  TableDefinition same = with_times(10);
+  ASSERT_TRUE(alter_in_place(shorter, change_at(9000), same));
+  EXPECT_EQ(same.expiry, shorter.expiry);
+}
+
+TEST(AlterInPlace, RowsThatExpireNoMoreStillTellTheirTime) {
+  TableDefinition altered = with_times(0);
+  ASSERT_TRUE(alter_in_place(with_times(60), change_at(5000), altered));
+  EXPECT_EQ(altered.expiry, (RowExpiry{{.seconds = 0, .gone_before = 4941}, 3}));
+  TableDefinition again = with_times(70);
+  ASSERT_TRUE(alter_in_place(altered, change_at(6000), again));
+  EXPECT_EQ(again.expiry, (RowExpiry{{.seconds = 70, .gone_before = 4941}, 3}));
+}
+
+TEST(AlterInPlace, AnotherColumnTellsAnotherTime) {
+  TableDefinition by_statement = with_times(60);
+  by_statement.expiry->column = RowExpiry::kNoColumn;
+  EXPECT_FALSE(becomes(with_times(60), by_statement));
+  EXPECT_FALSE(becomes(by_statement, with_times(60)));
+  EXPECT_TRUE(becomes(by_statement, by_statement));
+}
+
+TEST(AlterInPlace, TheColumnOfTheTimeMayMoveButNotGo) {
+  TableDefinition altered = with_times(60);
+  std::swap(altered.columns[2], altered.columns[3]);
+  altered.expiry->column = 2;
+  const TableChange swapped = change_of({{0, {}}, {1, {}}, {3, {}}, {2, {}}});
+  ASSERT_TRUE(alter_in_place(with_times(60), swapped, altered));
+  EXPECT_EQ(altered.expiry->column, 2u);
+
+  TableDefinition without = orders();
+  const TableChange dropped = change_of({{0, {}}, {1, {}}, {2, {}}});
+  EXPECT_FALSE(becomes(with_times(60), without, dropped));
+
+  TableDefinition nullable = with_times(0);
+  nullable.columns[3].nullable = true;
+  EXPECT_FALSE(becomes(with_times(60), nullable));
 }
 
 }  // namespace

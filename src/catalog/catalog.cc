@@ -154,6 +154,22 @@ TablePointer Catalog::find_by_index(IndexId index) const {
   return found == by_index_.end() ? nullptr : found->second;
 }
 
+bool Catalog::has_lifetimes(kv::FamilyId family) {
+  const MutexLock guard(by_index_mutex_);
+  return std::ranges::any_of(by_index_, [family](const auto& known) {
+    const TableDefinition& table = *known.second;
+    return table.expiry.has_value() &&
+           std::ranges::find(table.indexes, family, &IndexDefinition::family) !=
+               table.indexes.end();
+  });
+}
+
+std::optional<RowLifetime> Catalog::lifetime_of(IndexId index) {
+  const TablePointer table = find_by_index(index);
+  if (table == nullptr || !table->expiry.has_value()) return std::nullopt;
+  return table->expiry->lifetime;
+}
+
 IndexState Catalog::state_of(IndexId index) const {
   const MutexLock guard(mutex_);
   if (building_.contains(index)) return IndexState::kBuilding;

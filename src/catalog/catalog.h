@@ -80,7 +80,7 @@ struct AlterationId {
 // The counters of a table whose values, once handed out, must not come again after a crash.
 enum class CounterKind : std::uint8_t { kAutoIncrement, kHiddenRowId };
 
-class Catalog {
+class Catalog final : public kv::LifetimeSource {
  public:
   explicit Catalog(kv::Database& database) : database_(database) {}
   Catalog(const Catalog&) = delete;
@@ -171,6 +171,10 @@ class Catalog {
   // Whether a table, or an ALTER TABLE that is building it, has an index in the family; `user` is
   // then which one, in words. Dropped ones do not count.
   bool is_family_in_use(kv::FamilyId family, std::string& user) const;
+
+  // How long rows of indexes live; of those that are being built, as of their table.
+  bool has_lifetimes(kv::FamilyId family) override;
+  std::optional<RowLifetime> lifetime_of(IndexId index) override;
 
   std::vector<DroppedIndex> dropped_indexes() const;
   // To be called when an index's entries are gone. Buffered: a crash may bring the index back, to

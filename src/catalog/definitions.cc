@@ -12,6 +12,8 @@ namespace {
 constexpr std::uint8_t kFormatVersion = 1;
 // The same with the history of the rows behind it, for tables that have one.
 constexpr std::uint8_t kFormatVersionWithHistory = 2;
+// With how rows expire, and behind it the history, if there is one.
+constexpr std::uint8_t kFormatVersionWithExpiry = 3;
 // Bounds that only a damaged record exceeds; they keep a parser from allocating wildly.
 constexpr std::uint64_t kColumnsMax = 4096;
 constexpr std::uint64_t kIndexesMax = 128;
@@ -159,6 +161,25 @@ codec::RowHistory parse_history(Parser& parser, const TableDefinition& table) {
   return rows;
 }
 
+void append_expiry(const RowExpiry& expiry, std::string& out) {
+  append_varint(out, expiry.lifetime.seconds);
+  append_varint(out, expiry.lifetime.gone_before);
+  append_varint(out, std::uint64_t{expiry.column + 1});
+}
+
+RowExpiry parse_expiry(Parser& parser, const TableDefinition& table) {
+  RowExpiry expiry;
+  expiry.lifetime.seconds = parser.number(UINT64_MAX);
+  expiry.lifetime.gone_before = parser.number(UINT64_MAX);
+  expiry.column = static_cast<std::uint32_t>(parser.number(table.columns.size())) - 1;
+  return expiry;
+}
+
+std::uint8_t format_version(const TableDefinition& table) {
+  if (table.expiry.has_value()) return kFormatVersionWithExpiry;
+  return table.rows.is_empty() ? kFormatVersion : kFormatVersionWithHistory;
+}
+
 std::string difference_of(const ColumnDefinition& expected, const ColumnDefinition& actual) {
   if (expected.name != actual.name) {
     return "column '" + expected.name + "' is now called '" + actual.name + "'";
@@ -192,7 +213,7 @@ const IndexDefinition* TableDefinition::find_secondary(std::string_view index_na
 }
 
 void append_definition(const TableDefinition& table, std::string& out) {
-  append_varint(out, table.rows.is_empty() ? kFormatVersion : kFormatVersionWithHistory);
+  append_varint(out, format_version(table));
   append_varint(out, table.id);
   append_length_prefixed(out, table.name);
   append_varint(out, table.schema_version);
@@ -219,10 +240,22 @@ void append_definition(const TableDefinition& table, std::string& out) {
       append_varint(out, part.tuple_length);
     }
   }
+  if (table.expiry.has_value()) {
+    append_expiry(*table.expiry, out);
+    append_varint(out, table.rows.is_empty() ? 0 : 1);
+  }
   if (!table.rows.is_empty()) append_history(table.rows, out);
 }
 
+bool can_tell_time(const ColumnDefinition& column) {
+  return column.kind == codec::ColumnKind::kUnsignedInteger &&
+         column.record_length == sizeof(std::uint64_t) && !column.nullable && column.stored;
+}
+
 bool has_readable_rows(const TableDefinition& table) {
+  const bool has_time_column =
+      table.expiry.has_value() && table.expiry->column != RowExpiry::kNoColumn;
+  if (has_time_column && !can_tell_time(table.columns[table.expiry->column])) return false;
   return std::ranges::all_of(table.rows.columns,
                              [&](const codec::RowColumn& held) { return fits(held, table); }) &&
          std::ranges::all_of(table.rows.initial_values, [&](const codec::InitialValue& initial) {
@@ -234,7 +267,7 @@ Result<TableDefinition> parse_definition(std::string_view bytes) {
   Parser parser(bytes);
   TableDefinition table;
   const std::uint64_t version = parser.number(UINT8_MAX);
-  if (parser.has_failed() || (version != kFormatVersion && version != kFormatVersionWithHistory)) {
+  if (parser.has_failed() || version < kFormatVersion || version > kFormatVersionWithExpiry) {
     return Status(ErrorCode::kCorruption,
                   "table definition of unknown format version " + std::to_string(version));
   }
@@ -249,7 +282,10 @@ Result<TableDefinition> parse_definition(std::string_view bytes) {
   for (std::uint64_t i = 0; i < index_count && !parser.has_failed(); ++i) {
     table.indexes.push_back(parse_index(parser, table.columns.size()));
   }
-  if (version == kFormatVersionWithHistory) table.rows = parse_history(parser, table);
+  if (version == kFormatVersionWithExpiry) table.expiry = parse_expiry(parser, table);
+  const bool has_history = version == kFormatVersionWithHistory ||
+                           (version == kFormatVersionWithExpiry && parser.flag());
+  if (has_history) table.rows = parse_history(parser, table);
   if (parser.has_failed() || !parser.is_at_end() || table.columns.empty() ||
       table.indexes.empty() || !has_readable_rows(table)) {
     return Status(ErrorCode::kCorruption, "table definition does not decode");

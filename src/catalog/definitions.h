@@ -1,10 +1,12 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/key_range.h"
+#include "base/row_time.h"
 #include "base/status.h"
 #include "codec/layout.h"
 #include "codec/row_history.h"
@@ -62,6 +64,17 @@ struct IndexDefinition {
   bool operator==(const IndexDefinition&) const = default;
 };
 
+// How rows expire, in a table whose rows carry their time.
+struct RowExpiry {
+  static constexpr std::uint32_t kNoColumn = UINT32_MAX;
+
+  RowLifetime lifetime;
+  // The column that tells a row's time; none: it is that of the statement which inserted the row.
+  std::uint32_t column = kNoColumn;
+
+  bool operator==(const RowExpiry&) const = default;
+};
+
 struct TableDefinition {
   TableId id = 0;
   std::string name;  // "database/table" as the server names files
@@ -72,6 +85,9 @@ struct TableDefinition {
   std::vector<IndexDefinition> indexes;
   // How rows that were written for earlier schema versions differ. Not what the server knows.
   codec::RowHistory rows;
+  // Set as long as stored rows begin with their time, also when they expire no more. Not what the
+  // server knows, but as it was told.
+  std::optional<RowExpiry> expiry;
 
   bool has_hidden_key() const { return indexes.front().parts.empty(); }
   // Null if there is none of that name.
@@ -81,15 +97,17 @@ struct TableDefinition {
 
 // Appends the stored form of `table` to `out`.
 void append_definition(const TableDefinition& table, std::string& out);
-// Whether the history of the rows fits the columns: a stored form that tells another one is
-// damaged.
+// Whether the history of the rows fits the columns, and the column that tells their time can: a
+// stored form that tells another one is damaged.
 bool has_readable_rows(const TableDefinition& table);
+// Whether a column can tell the time of rows: 64 bits, unsigned, stored and NOT NULL.
+bool can_tell_time(const ColumnDefinition& column);
 // kCorruption if `bytes` is not exactly one definition; nothing is read out of bounds.
 Result<TableDefinition> parse_definition(std::string_view bytes);
 
 // The first difference that makes `actual`, made from what the server believes, unusable with
 // the stored `expected`; empty if there is none. Ids are not compared, nor what `expected` does not
-// know of system time.
+// know of system time, nor how rows expire.
 std::string find_difference(const TableDefinition& expected, const TableDefinition& actual);
 
 // Whether `actual` tells what columns are to system time and `expected`, which it does not differ

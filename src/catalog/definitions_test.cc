@@ -26,6 +26,12 @@ TableDefinition smallest() {
   return table;
 }
 
+// The same with no history.
+TableDefinition orders_of(TableDefinition table) {
+  table.rows = {};
+  return table;
+}
+
 std::string stored_form(const TableDefinition& table) {
   std::string bytes;
   append_definition(table, bytes);
@@ -52,6 +58,14 @@ TableDefinition with_history() {
   return table;
 }
 
+// Its rows live for 300 seconds from the time in a column of theirs.
+TableDefinition with_expiry() {
+  TableDefinition table = orders();
+  table.columns.push_back({"born", codec::ColumnKind::kUnsignedInteger, 8, 0, false, true});
+  table.expiry = RowExpiry{{.seconds = 300, .gone_before = 1}, 3};
+  return table;
+}
+
 TEST(Definitions, ADefinitionComesBackFromItsStoredForm) {
   TableDefinition huge = orders();
   huge.id = 0xFFFFFFFF;
@@ -62,7 +76,10 @@ TEST(Definitions, ADefinitionComesBackFromItsStoredForm) {
   huge.columns[4000].collation_id = 0xFFFF;
   huge.indexes.resize(128, huge.indexes[1]);
   huge.indexes[127].parts.resize(64, {4095, 0xFFFFFFFF, true, 0xFFFFFFFF});
-  for (const TableDefinition& table : {orders(), smallest(), huge, with_history()}) {
+  TableDefinition expiring = with_history();
+  expiring.expiry = RowExpiry{{.seconds = UINT64_MAX, .gone_before = UINT64_MAX}};
+  for (const TableDefinition& table :
+       {orders(), smallest(), huge, with_history(), with_expiry(), expiring}) {
     const auto parsed = parse_exactly(stored_form(table));
     ASSERT_TRUE(succeeds(parsed));
     EXPECT_TRUE(parsed.value() == table) << table.name;
@@ -192,10 +209,10 @@ TEST(Definitions, BytesBehindTheEndAreCorruption) {
 
 TEST(Definitions, AnotherFormatVersionIsNamed) {
   std::string bytes = stored_form(orders());
-  bytes[0] = 3;
+  bytes[0] = 4;
   const auto parsed = parse_exactly(bytes);
   EXPECT_TRUE(fails_with(ErrorCode::kCorruption, parsed));
-  EXPECT_NE(parsed.status().message().find("version 3"), std::string::npos)
+  EXPECT_NE(parsed.status().message().find("version 4"), std::string::npos)
       << parsed.status().message();
 }
 
@@ -348,6 +365,40 @@ TEST(Definitions, StoredFormatOfWhatNullStandsForIsFrozen) {
                    "abc\x00\x00"s);
   EXPECT_EQ(stored_form(table), expected);
   EXPECT_EQ(basalt::test::must(parse_exactly(expected)), table);
+}
+
+// Pins the stored form, as above.
+TEST(Definitions, StoredFormatOfHowRowsExpireIsFrozen) {
+  TableDefinition without = with_expiry();
+  without.expiry.reset();
+  std::string expected = stored_form(without);
+  expected[0] = '\x03';  // format version
+  // Seconds, gone before, column, whether a history follows.
+  EXPECT_EQ(stored_form(with_expiry()), expected + "\xAC\x02\x01\x04\x00"s);
+  TableDefinition no_column = with_expiry();
+  no_column.expiry = RowExpiry{};
+  EXPECT_EQ(stored_form(no_column), expected + "\x00\x00\x00\x00"s);
+
+  TableDefinition history = with_history();
+  const std::string plain = stored_form(orders_of(history));
+  std::string both = stored_form(history);
+  both[0] = '\x03';
+  both.insert(plain.size(), "\x05\x00\x00\x01"s);
+  history.expiry = RowExpiry{{.seconds = 5}};
+  EXPECT_EQ(stored_form(history), both);
+}
+
+TEST(Definitions, AColumnThatCannotTellTheTimeOfRowsIsCorrupt) {
+  const auto is_damaged_by = [](auto change) {
+    TableDefinition table = with_expiry();
+    change(table);
+    return fails_with(ErrorCode::kCorruption, parse_exactly(stored_form(table)));
+  };
+  EXPECT_TRUE(is_damaged_by([](TableDefinition& table) { table.expiry->column = 4; }));
+  EXPECT_TRUE(is_damaged_by([](TableDefinition& table) { table.expiry->column = 0; })) << "signed";
+  EXPECT_TRUE(is_damaged_by([](TableDefinition& table) { table.columns[3].nullable = true; }));
+  EXPECT_TRUE(is_damaged_by([](TableDefinition& table) { table.columns[3].stored = false; }));
+  EXPECT_TRUE(is_damaged_by([](TableDefinition& table) { table.columns[3].record_length = 4; }));
 }
 
 TEST(Definitions, AHistoryThatDoesNotFitTheColumnsIsCorrupt) {

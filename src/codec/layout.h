@@ -72,6 +72,9 @@ struct IndexLayout {
 struct TableLayout {
   std::vector<ColumnLayout> columns;
   std::uint32_t record_length = 0;
+  // Whether stored values, of rows and entries, begin with the row's time: base/row_time.h. Codecs
+  // read them so; what they make is for the caller to put the time in front of.
+  bool has_row_time = false;
 };
 
 // A set of a table's columns, by position.

@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/bytes.h"
+#include "base/row_time.h"
 #include "codec/internal/key_part.h"
 #include "codec/internal/key_walk.h"
 #include "codec/internal/older_rows.h"
@@ -49,6 +50,7 @@ struct PrimaryCodec::State {
       : index_id(primary.index_id),
         parts(make_primary_parts(table, primary)),
         has_unpack_info(any_unpack_info(parts)),
+        time_bytes(table.has_row_time ? kRowTimeBytes : 0),
         row(make_row_format(table, history)) {
     if (history.is_empty()) return;
     older_rows = std::make_unique<const OlderRows>(
@@ -63,6 +65,8 @@ struct PrimaryCodec::State {
 
   Fault read_row(std::string_view bytes, const ReadPlan& plan, std::uint8_t* record,
                  Cursor& unpack_info) const {
+    if (bytes.size() < time_bytes) return "a row ends before its time";
+    bytes.remove_prefix(time_bytes);
     if (older_rows != nullptr) {
       std::uint32_t version = 0;
       if (const Fault fault = RowFormat::schema_version(bytes, version)) return fault;
@@ -75,6 +79,7 @@ struct PrimaryCodec::State {
   std::uint32_t index_id;
   std::vector<KeyPart> parts;  // none: hidden row id
   bool has_unpack_info;        // rows end with a unpack info
+  std::size_t time_bytes;      // with which stored rows begin
   RowFormat row;
   std::unique_ptr<const OlderRows> older_rows;  // null: all rows hold the same columns
 };

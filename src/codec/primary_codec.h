@@ -42,7 +42,8 @@ class PrimaryCodec {
   // Index id and the first `part_count` parts.
   void make_value_lock(const std::uint8_t* record, std::size_t part_count, std::string& key) const;
 
-  // The value of the record. The variable data of a row is below 4 GiB (asserted).
+  // The value of the record, without its time. The variable data of a row is below 4 GiB
+  // (asserted).
   void make_row(const std::uint8_t* record, std::uint32_t schema_version, std::string& row) const;
 
   // The steps that unpack `wanted`. VIRTUAL columns are in no row and left out.
@@ -69,7 +70,7 @@ class PrimaryCodec {
   // has not the length of one.
   static std::uint64_t hidden_row_id(std::string_view key);
 
-  // The schema version that a row was made with.
+  // The schema version that a row was made with; `row` without its time.
   static Status schema_version(std::string_view row, std::uint32_t& version);
 
  private:

@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/bytes.h"
+#include "base/row_time.h"
 #include "codec/internal/key_part.h"
 #include "codec/internal/key_walk.h"
 
@@ -45,6 +46,7 @@ struct SecondaryCodec::State {
 
   std::uint32_t index_id;
   std::uint32_t primary_id;
+  std::size_t time_bytes;  // with which stored values begin
   bool unique;
   bool hidden_key;
   bool any_nullable = false;  // among the own parts
@@ -60,6 +62,7 @@ SecondaryCodec::State::State(const TableLayout& table, const IndexLayout& second
                              const IndexLayout& primary_layout)
     : index_id(secondary.index_id),
       primary_id(primary_layout.index_id),
+      time_bytes(table.has_row_time ? kRowTimeBytes : 0),
       unique(secondary.unique),
       hidden_key(primary_layout.parts.empty()),
       own(make_key_parts(table, secondary)) {
@@ -121,7 +124,8 @@ void SecondaryCodec::State::append_suffix(std::string_view primary_key, std::str
 Fault SecondaryCodec::State::open(std::string_view key, std::string_view value,
                                   Entry& entry) const {
   if (const Fault fault = open_key(key, index_id, entry.key)) return fault;
-  entry.value = Cursor(value);
+  if (value.size() < time_bytes) return "an index entry ends before its time";
+  entry.value = Cursor(value.substr(time_bytes));
   entry.unique_form = unique;
   if (!unique || !any_nullable) return nullptr;
   Cursor rest = entry.key;

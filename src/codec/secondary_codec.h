@@ -41,8 +41,8 @@ class SecondaryCodec {
   // Whether the record's entry is of unique form. False for a non-unique index.
   bool is_unique_entry(const std::uint8_t* record) const;
 
-  // The record's entry. `primary_key` is what PrimaryCodec::make_key() made of the same record,
-  // whose primary key columns must be filled in.
+  // The record's entry, without its time. `primary_key` is what PrimaryCodec::make_key() made of
+  // the same record, whose primary key columns must be filled in.
   void make_entry(const std::uint8_t* record, std::string_view primary_key, std::string& key,
                   std::string& value) const;
   // The same entry's key alone.

@@ -15,7 +15,7 @@ class KeyStructure {
 
   virtual std::size_t count() const = 0;
   // Whether entries are written again, with other values, when rows change: those of a primary
-  // key. All others are put once and removed once.
+  // key, and of tables whose rows expire. All others are put once and removed once.
   virtual bool are_overwritten() const = 0;
   // As codec::KeySplitter::split().
   virtual void split(std::string_view key, std::size_t from, std::uint32_t* ends) const = 0;

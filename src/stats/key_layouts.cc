@@ -10,18 +10,18 @@ namespace {
 
 class SplitterParts final : public index_stats::KeyStructure {
  public:
-  SplitterParts(codec::KeySplitter splitter, bool is_primary)
-      : splitter_(std::move(splitter)), is_primary_(is_primary) {}
+  SplitterParts(codec::KeySplitter splitter, bool are_overwritten)
+      : splitter_(std::move(splitter)), are_overwritten_(are_overwritten) {}
 
   std::size_t count() const override { return splitter_.part_count(); }
-  bool are_overwritten() const override { return is_primary_; }
+  bool are_overwritten() const override { return are_overwritten_; }
   void split(std::string_view key, std::size_t from, std::uint32_t* ends) const override {
     splitter_.split(key, from, ends);
   }
 
  private:
   const codec::KeySplitter splitter_;
-  const bool is_primary_;
+  const bool are_overwritten_;
 };
 
 // The position of the index in its table; the number of indexes if it is not there.
@@ -65,7 +65,7 @@ std::shared_ptr<const index_stats::KeyStructure> KeyLayouts::find(std::uint32_t 
   }
   return std::make_shared<SplitterParts>(
       codec::KeySplitter(layout, catalog::index_layout(index), catalog::index_layout(primary)),
-      false);
+      table->expiry.has_value());
 }
 
 }  // namespace basalt::stats
