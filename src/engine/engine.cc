@@ -40,6 +40,11 @@ Result<std::unique_ptr<Engine>> Engine::start(const EngineOptions& options,
   BASALT_TRY(engine->catalog_->load());
   engine->key_layouts_ = std::make_unique<stats::KeyLayouts>(*engine->catalog_, collations);
   engine->database_->set_key_structures(engine->key_layouts_.get());
+  engine->database_->expiry_clock().set_takes_rows(options.takes_expired_rows);
+  engine->database_->set_lifetimes(engine->catalog_.get());
+  for (const catalog::TablePointer& table : engine->catalog_->all_tables()) {
+    if (table->expiry.has_value()) engine->compact_periodically(*table);
+  }
   engine->collations_ = collations;
   engine->locks_ = std::make_unique<lock::LockManager>(options.locks, observer);
   engine->transactions_ =
@@ -76,6 +81,7 @@ Engine::~Engine() {
   transactions_.reset();
   if (database_ != nullptr) {
     database_->set_key_structures(nullptr);
+    database_->set_lifetimes(nullptr);
     const Status status = database_->sync_wal();
     if (!status.is_ok()) log_message(LogLevel::kError, "last log sync: " + status.message());
   }
@@ -244,7 +250,18 @@ Status Engine::create_table(catalog::TableDefinition definition, std::uint64_t a
     table = created.value();
   }
   note_new_table(table);
+  if (table->expiry.has_value()) compact_periodically(*table);
   return Status::ok();
+}
+
+// Files that nobody changes have expired rows, too.
+void Engine::compact_periodically(const catalog::TableDefinition& table) {
+  for (const catalog::IndexDefinition& index : table.indexes) {
+    const Status status = database_->compact_periodically(index.family);
+    if (status.is_ok()) continue;
+    log_message(LogLevel::kWarning, "expired rows of table '" + table.name +
+                                        "' may stay for long: " + status.message());
+  }
 }
 
 Status Engine::check_decided(const catalog::TableDefinition& table, const void* user) const {

@@ -8,6 +8,8 @@ namespace basalt::engine {
 struct EngineOptions {
   kv::DatabaseOptions database;
   lock::LockManager::Options locks;
+  // Whether compactions take rows that are expired.
+  bool takes_expired_rows = true;
 };
 
 }  // namespace basalt::engine

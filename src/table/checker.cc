@@ -37,7 +37,19 @@ Status Checker::check_interruption() {
   return Status::of(ErrorCode::kInterrupted);
 }
 
+// The entry of the row that the iterator is on goes to key_ and value_.
+void Checker::make_entry(std::size_t index_number, const std::uint8_t* record,
+                         std::string_view primary_key) {
+  table_.secondary(index_number).make_entry(record, primary_key, key_, value_);
+  if (table_.has_expiry()) prepend_row_time(row_time_, value_);
+}
+
 Result<bool> Checker::run(std::uint8_t* record, const Complete& complete, const Report& report) {
+  // Before the snapshot: what is in it, and not expired then, no compaction takes.
+  const kv::ExpiryReading reading(database_.expiry_clock());
+  if (table_.has_expiry()) {
+    expired_before_ = table_.definition().expiry->lifetime.expired_before(reading.time());
+  }
   snapshot_ = database_.take_snapshot();
   BASALT_TRY(digest_rows(record, complete));
   bool sound = undecodable_rows_ == 0;
@@ -62,6 +74,8 @@ Status Checker::visit_rows(std::uint8_t* record, const Complete& complete, const
       database_.new_iterator(table_.family(0), {snapshot_.get(), false}, table_.whole_range(0));
   for (iterator.seek_to_first(); iterator.is_valid(); iterator.next()) {
     BASALT_TRY(check_interruption());
+    row_time_ = row_time(iterator.value());
+    if (row_time_ < expired_before_) continue;
     ++rows_;
     if (!table_.primary().read(iterator.key(), iterator.value(), plan, record).is_ok()) {
       ++undecodable_rows_;
@@ -76,7 +90,7 @@ Status Checker::visit_rows(std::uint8_t* record, const Complete& complete, const
 Status Checker::digest_rows(std::uint8_t* record, const Complete& complete) {
   return visit_rows(record, complete, [this, record](std::string_view primary_key) {
     for (std::size_t i = 1; i < table_.index_count(); ++i) {
-      table_.secondary(i).make_entry(record, primary_key, key_, value_);
+      make_entry(i, record, primary_key);
       expected_[i].add(key_, value_, buffer_);
     }
     return Status::ok();
@@ -89,6 +103,7 @@ Status Checker::check_entries(std::size_t index_number, std::uint64_t& undecodab
       table_.family(index_number), {snapshot_.get(), false}, table_.whole_range(index_number));
   for (iterator.seek_to_first(); iterator.is_valid(); iterator.next()) {
     BASALT_TRY(check_interruption());
+    if (row_time(iterator.value()) < expired_before_) continue;
     digest.add(iterator.key(), iterator.value(), buffer_);
     const Status status =
         table_.secondary(index_number).primary_key_of(iterator.key(), iterator.value(), key_);
@@ -104,7 +119,7 @@ Status Checker::report_index(std::size_t index_number, const Digest& found,
   std::uint64_t wrong = 0;
   kv::PinnedValue stored;
   const Visit compare = [&](std::string_view primary_key) {
-    table_.secondary(index_number).make_entry(record, primary_key, key_, value_);
+    make_entry(index_number, record, primary_key);
     bool exists = false;
     BASALT_TRY(
         database_.get(table_.family(index_number), key_, {snapshot_.get(), true}, stored, exists));

@@ -52,6 +52,8 @@ class Checker {
   Status report_index(std::size_t index_number, const Digest& found, std::uint64_t undecodable,
                       std::uint8_t* record, const Complete& complete, const Report& report);
   Status check_interruption();
+  void make_entry(std::size_t index_number, const std::uint8_t* record,
+                  std::string_view primary_key);
 
   kv::Database& database_;
   const Table& table_;
@@ -61,6 +63,9 @@ class Checker {
   std::uint64_t rows_ = 0;
   std::uint64_t undecodable_rows_ = 0;
   std::uint64_t steps_ = 0;
+  // Rows and entries of earlier times are expired and do not count; 0: none is.
+  std::uint64_t expired_before_ = 0;
+  std::uint64_t row_time_ = 0;  // of the row that is visited
   std::string key_;
   std::string value_;
   std::string buffer_;

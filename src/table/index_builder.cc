@@ -54,6 +54,11 @@ IndexBuilder::IndexBuilder(kv::Database& database, const Table& table,
 }
 
 Result<std::uint64_t> IndexBuilder::run() {
+  // As a compaction: nobody sees what is expired then, now or later.
+  if (table_.has_expiry()) {
+    expired_before_ = table_.definition().expiry->lifetime.expired_before(
+        database_.expiry_clock().begin_compaction());
+  }
   Result<std::vector<KeyRange>> ranges = row_ranges();
   if (!ranges.is_ok()) return ranges.take_status();
   BASALT_TRY(begin(ranges.value().size()));
@@ -117,9 +122,11 @@ Status IndexBuilder::scan_range(std::size_t number, const KeyRange& range, Watch
   kv::Iterator iterator = database_.new_iterator(table_.family(0), {&snapshot_, false}, range);
   for (iterator.seek_to_first(); iterator.is_valid(); iterator.next()) {
     BASALT_TRY(watch.check());
+    if (row_time(iterator.value()) < expired_before_) continue;
     BASALT_TRY(table_.primary().read(iterator.key(), iterator.value(), plan_, record.data()));
     for (const Build& build : builds_) {
       table_.secondary(build.index_number).make_entry(record.data(), iterator.key(), key, value);
+      if (table_.has_expiry()) prepend_row_time(row_time(iterator.value()), value);
       BASALT_TRY(build.sorts[number]->add(key, value));
     }
     ++count;

@@ -84,6 +84,8 @@ class IndexBuilder {
   const Resources resources_;
   std::vector<Build> builds_;
   std::optional<DuplicateRow> duplicate_;
+  // Rows of earlier times are expired, and get no entries; 0: none is.
+  std::uint64_t expired_before_ = 0;
 };
 
 }  // namespace basalt::table

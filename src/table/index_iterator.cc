@@ -13,7 +13,19 @@ void IndexIterator::open(txn::Transaction& transaction, std::size_t index_number
   const auto* const consistent = std::get_if<ConsistentRead>(&settings);
   is_consistent_ = consistent != nullptr;
   needs_snapshot_ = is_consistent_ && consistent->needs_snapshot;
+  expired_before_ = locks_ ? 0 : table_.expired_before(transaction);
   confine({}, {}, 0);
+}
+
+void IndexIterator::go_on_in(txn::Transaction& transaction) {
+  transaction_ = &transaction;
+  if (!locks_) expired_before_ = table_.expired_before(transaction);
+}
+
+bool IndexIterator::is_expired() const {
+  if (row_time(iterator_->value()) >= expired_before_) return false;
+  transaction_->expiry().note_hidden();
+  return true;
 }
 
 void IndexIterator::end_scan() {

@@ -41,7 +41,7 @@ class IndexIterator final : private txn::OpenScan {
   // Makes ready to scan `index_number` as `settings` say.
   void open(txn::Transaction& transaction, std::size_t index_number, const ReadSettings& settings);
   // Has the scan go on in another transaction.
-  void go_on_in(txn::Transaction& transaction) { transaction_ = &transaction; }
+  void go_on_in(txn::Transaction& transaction);
   // From here on the transaction's writes do not matter to the scan, and it may go before it.
   void end_scan();
   // Ends the scan; the iterator stays, for the next one.
@@ -109,9 +109,12 @@ class IndexIterator final : private txn::OpenScan {
   bool own_values_move() const { return shows_own_changes_; }
   Status status() const { return iterator_->status(); }
   // Whether the scan passes over the entry that the iterator is on.
-  bool is_hidden() const { return !boundary_.hides_nothing() && boundary_.hides(iterator_->key()); }
+  bool is_hidden() const {
+    if (!boundary_.hides_nothing() && boundary_.hides(iterator_->key())) return true;
+    return expired_before_ != 0 && is_expired();
+  }
   // Whether it passes over none.
-  bool hides_nothing() const { return boundary_.hides_nothing(); }
+  bool hides_nothing() const { return boundary_.hides_nothing() && expired_before_ == 0; }
   bool must_resume() const { return resumption_.has_value(); }
   // The key that the scan was on when it had to give up its iterator; empty: it was at the end of
   // its range.
@@ -149,6 +152,7 @@ class IndexIterator final : private txn::OpenScan {
   void note_new_key(std::string_view key) override;
   void leave_own_changes() override;
   void make_iterator(const KeyRange& range);
+  bool is_expired() const;
   bool may_reuse(const kv::ReadView& seen, const KeyRange& range) const;
   void go_to_near_end();
 
@@ -158,6 +162,9 @@ class IndexIterator final : private txn::OpenScan {
   bool is_consistent_ = true;
   bool locks_ = false;
   bool needs_snapshot_ = true;  // only a consistent read does
+  // Entries of earlier times are passed over; 0: none is, as by reads that lock: they ask when they
+  // have the lock.
+  std::uint64_t expired_before_ = 0;
 
   bool is_confined_ = false;  // or else confines_ is of an earlier read
   KeyRange confines_;

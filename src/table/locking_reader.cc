@@ -23,6 +23,7 @@ Status LockingReader::qualify_row(Peeking peeking, std::uint8_t* record, Qualifi
   if (outcome == RowLock::kSkipped) return Status::ok();
   if (outcome == RowLock::kHeld &&
       iterator_.transaction().is_unchanged_since(fetcher_.primary_key(), iterator_.sequence())) {
+    if (is_expired(iterator_.value())) return Status::ok();
     qualified = Qualified::kFound;
     return fetcher_.read_here(iterator_, record);
   }
@@ -43,18 +44,28 @@ Status LockingReader::qualify_entry(Peeking peeking, std::uint8_t* record, Quali
   RowLock outcome = RowLock::kHeld;
   BASALT_TRY(lock_row_of_entry(peeking, record, outcome, value, qualified));
   if (qualified != Qualified::kFound) return Status::ok();
+  if (is_expired(value)) {
+    qualified = Qualified::kPass;
+    return Status::ok();
+  }
   bool found = false;
   BASALT_TRY(read_locked(record, found));
   if (found) {
     if (outcome == RowLock::kPeeked) qualified = Qualified::kPeeked;
     return fetcher_.add_entry_columns(key, value, record);
   }
-  // The lock of a row is the lock of its entries.
-  if (outcome == RowLock::kHeld) {
-    return fetcher_.entry_without_row(iterator_.transaction(), key, {});
-  }
   qualified = Qualified::kPass;
-  return Status::ok();
+  // The lock of a row is the lock of its entries.
+  if (outcome != RowLock::kHeld) return Status::ok();
+  return fetcher_.entry_without_row(iterator_.transaction(), key, {});
+}
+
+// Whether the row or entry that was locked is expired: then it is given back, unless it is to stay
+// so, and another transaction, which began before it expired, could still change it.
+bool LockingReader::is_expired(std::string_view value) {
+  if (!table_.is_expired(iterator_.transaction(), value)) return false;
+  if (!read_.locks_gaps) release_row_lock();
+  return true;
 }
 
 // Locks the current row. kSkipped, kPeeked: another transaction holds it and we do not wait.

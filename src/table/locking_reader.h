@@ -56,6 +56,7 @@ class LockingReader {
 
   Status qualify_row(Peeking peeking, std::uint8_t* record, Qualified& qualified);
   Status qualify_entry(Peeking peeking, std::uint8_t* record, Qualified& qualified);
+  bool is_expired(std::string_view value);
   Status lock_row(Peeking peeking, RowLock& outcome);
   Status lock_row_of_entry(Peeking peeking, std::uint8_t* record, RowLock& outcome,
                            std::string_view& entry_value, Qualified& qualified);

@@ -31,11 +31,9 @@ Status NonLockingReader::qualify(bool defers_row, std::uint8_t* record, Qualifie
   bool found = false;
   BASALT_TRY(read_row(record, found));
   if (found) return fetcher_.add_entry_columns(key, value, record);
-  if (iterator_.reads_one_snapshot()) {
-    return fetcher_.entry_without_row(iterator_.transaction(), key, iterator_.view());
-  }
   qualified = Qualified::kPass;
-  return Status::ok();
+  if (!iterator_.reads_one_snapshot()) return Status::ok();
+  return fetcher_.entry_without_row(iterator_.transaction(), key, iterator_.view());
 }
 
 Status NonLockingReader::find_unique(std::string_view key, bool defers_row, std::uint8_t* record,

@@ -69,6 +69,7 @@ Status RowFetcher::read_here(const IndexIterator& iterator, std::uint8_t* record
 Status RowFetcher::read(txn::Transaction& transaction, const kv::ReadView& view,
                         std::uint8_t* record, bool& found) {
   BASALT_TRY(transaction.get(table_.family(0), primary_key_, view, row_, found));
+  if (found && table_.is_expired(transaction, row_.view())) found = false;
   if (!found) return Status::ok();
   return table_.primary().read(primary_key_, row_.view(), row_plan_, record);
 }
@@ -79,7 +80,8 @@ Status RowFetcher::read_next_of(RowBatch& batch, txn::Transaction& transaction,
   while (batch.has_next()) {
     std::string_view row;
     BASALT_TRY(batch.next(transaction, table_.family(0), view, found, row));
-    if (!found && index_number_ == 0) continue;
+    if (found && table_.is_expired(transaction, row)) found = false;
+    if (!found && (index_number_ == 0 || table_.has_expiry())) continue;
     set_primary_key(batch.primary_key());
     if (!found) return entry_without_row(transaction, batch.entry_key(), view);
     return table_.primary().read(primary_key_, row, row_plan_, record);
@@ -101,6 +103,7 @@ Status RowFetcher::find_owner(txn::Transaction& transaction, std::string_view ke
 
 Status RowFetcher::entry_without_row(txn::Transaction& transaction, std::string_view entry_key,
                                      const kv::ReadView& view) {
+  if (table_.has_expiry()) return Status::ok();
   const std::string index = "index '" + table_.index(index_number_).name + "'";
   bool has_entry = false;
   bool has_row = false;

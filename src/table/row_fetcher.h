@@ -72,15 +72,17 @@ class RowFetcher {
     return needs_entry() ? read_entry(key, value, record) : Status::ok();
   }
   // The next row of a batch, for `view`. A missing row is passed over if it was sought by its key
-  // and an error if an entry led to it.
+  // or may be expired, and an error if an entry led to it.
   Status read_next_of(RowBatch& batch, txn::Transaction& transaction, const kv::ReadView& view,
                       std::uint8_t* record, bool& found);
 
-  // What is stored under the key of an entry of the planned index; `value()` holds it until the
-  // next entry is got.
+  // What is stored under the key of an entry of the planned index, unless it is expired; `value()`
+  // holds it until the next entry is got.
   Status get_entry(txn::Transaction& transaction, std::string_view key, const kv::ReadView& view,
                    bool& found) {
-    return transaction.get(table_.family(index_number_), key, view, entry_value_, found);
+    BASALT_TRY(transaction.get(table_.family(index_number_), key, view, entry_value_, found));
+    if (found && table_.is_expired(transaction, entry_value_.view())) found = false;
+    return Status::ok();
   }
   std::string_view entry_value() const { return entry_value_.view(); }
   // The row to which an entry belongs now, got by get_entry(); empty: the entry is gone. Entries
@@ -88,7 +90,8 @@ class RowFetcher {
   Status find_owner(txn::Transaction& transaction, std::string_view key, std::string& owner);
 
   // The error for an entry that has led to primary_key(), where `view` has no row. The iterator may
-  // have shown another state of the index than the view does: both are read again, in one.
+  // have shown another state of the index than the view does: both are read again, in one. None if
+  // rows expire: the clock may have been set back since a compaction took the row.
   Status entry_without_row(txn::Transaction& transaction, std::string_view entry_key,
                            const kv::ReadView& view);
 

@@ -1,5 +1,8 @@
 #include "table/row_writer.h"
 
+#include <algorithm>
+
+#include "base/row_time.h"
 #include "table/bulk_load.h"
 #include "table/reference_enforcer.h"
 #include "txn/row_change.h"
@@ -10,6 +13,93 @@ RowWriter::RowWriter(const Table& table) : table_(table), entries_(table.index_c
   for (std::size_t i = 0; i < table.index_count(); ++i) {
     if (table.index(i).value_lock_parts != 0) value_locked_indexes_.push_back(i);
   }
+}
+
+void RowWriter::make_entry(std::size_t index_number, const std::uint8_t* record,
+                           std::string_view primary_key, std::uint64_t time, std::string& key,
+                           std::string& value) const {
+  table_.secondary(index_number).make_entry(record, primary_key, key, value);
+  if (table_.has_expiry()) prepend_row_time(time, value);
+}
+
+Status RowWriter::remove_entry(txn::RowChange& change, std::size_t index_number,
+                               std::string_view key) const {
+  const kv::FamilyId family = table_.family(index_number);
+  return table_.has_expiry() ? change.remove(family, key) : change.remove_single(family, key);
+}
+
+Status RowWriter::stored_time(txn::Transaction& transaction, const std::uint8_t* record,
+                              std::uint64_t& time) {
+  time = 0;
+  if (!table_.has_expiry()) return Status::ok();
+  time = table_.time_of(record, statement_time_);
+  if (table_.definition().expiry->column != catalog::RowExpiry::kNoColumn) return Status::ok();
+  bool exists = false;
+  BASALT_TRY(transaction.get(table_.family(0), old_key_, {}, found_, exists));
+  if (exists) time = row_time(found_.view());
+  return Status::ok();
+}
+
+bool RowWriter::is_expired(txn::Transaction& transaction, std::string_view value) const {
+  return table_.has_expiry() &&
+         row_time(value) < table_.definition().expiry->lifetime.expired_before(
+                               transaction.expiry().time_of_writes());
+}
+
+Status RowWriter::add_expired(txn::Transaction& transaction, const std::string& primary_key) {
+  // A row that is updated stays, also where a replica's clock takes it for expired.
+  const bool stays = primary_key == old_key_;
+  if (stays || std::ranges::find(expired_rows_, primary_key) != expired_rows_.end()) {
+    return Status::ok();
+  }
+  kv::PinnedValue row;
+  bool exists = false;
+  BASALT_TRY(transaction.get(table_.family(0), primary_key, {}, row, exists));
+  if (!exists || !is_expired(transaction, row.view())) return Status::ok();
+  const codec::TableLayout& layout = table_.layout();
+  expired_record_.assign(layout.record_length, 0);
+  std::uint8_t* const record = expired_record_.data();
+  const codec::ReadPlan plan = table_.primary().plan(codec::ColumnSet(layout.columns.size(), true));
+  BASALT_TRY(table_.primary().read(primary_key, row.view(), plan, record));
+  BASALT_TRY(lock_values(transaction, record));
+  for (std::size_t i = 1; i < table_.index_count(); ++i) {
+    BASALT_TRY(lock_vacated(transaction, i, record));
+    std::string key;
+    table_.secondary(i).make_key(record, primary_key, key);
+    bool is_its_own = true;
+    if (table_.secondary(i).is_unique_entry(record)) {
+      BASALT_TRY(is_entry_of(transaction, i, key, primary_key, is_its_own));
+    }
+    if (is_its_own) expired_entries_.emplace_back(i, std::move(key));
+  }
+  expired_rows_.push_back(primary_key);
+  return Status::ok();
+}
+
+// A compaction may have taken the entry of a unique value and left its row, and the value has gone
+// to another row since.
+Status RowWriter::is_entry_of(txn::Transaction& transaction, std::size_t index_number,
+                              std::string_view key, std::string_view primary_key, bool& is_so) {
+  is_so = false;
+  kv::PinnedValue entry;
+  bool exists = false;
+  BASALT_TRY(transaction.get(table_.family(index_number), key, {}, entry, exists));
+  if (!exists) return Status::ok();
+  std::string owner;
+  BASALT_TRY(table_.secondary(index_number).primary_key_of(key, entry.view(), owner));
+  is_so = owner == primary_key;
+  return Status::ok();
+}
+
+Status RowWriter::remove_expired(txn::RowChange& change) const {
+  for (const std::string& row : expired_rows_) {
+    change.note_row(row);
+    BASALT_TRY(change.remove(table_.family(0), row));
+  }
+  for (const auto& [index, key] : expired_entries_) {
+    BASALT_TRY(change.remove(table_.family(index), key));
+  }
+  return Status::ok();
 }
 
 Status RowWriter::lock_exclusive(txn::Transaction& transaction, std::string_view key) {
@@ -27,6 +117,7 @@ Status RowWriter::check_primary(txn::Transaction& transaction) {
   bool exists = false;
   BASALT_TRY(transaction.get(table_.family(0), new_key_, {}, found_, exists));
   if (!exists) return Status::ok();
+  if (is_expired(transaction, found_.view())) return add_expired(transaction, new_key_);
   duplicate_index_ = 0;
   duplicate_primary_key_ = new_key_;
   return Status::of(ErrorCode::kDuplicateKey);
@@ -41,9 +132,11 @@ Status RowWriter::check_unique(txn::Transaction& transaction, std::size_t index_
   bool exists = false;
   BASALT_TRY(transaction.get(table_.family(index_number), entry.key, {}, found_, exists));
   if (!exists) return Status::ok();
-  duplicate_index_ = index_number;
+  const bool is_in_the_way = !is_expired(transaction, found_.view());
   BASALT_TRY(codec.primary_key_of(entry.key, found_.view(), duplicate_primary_key_));
   BASALT_TRY(lock_exclusive(transaction, duplicate_primary_key_));
+  if (!is_in_the_way) return add_expired(transaction, duplicate_primary_key_);
+  duplicate_index_ = index_number;
   return Status::of(ErrorCode::kDuplicateKey);
 }
 
@@ -75,6 +168,7 @@ Status RowWriter::change_row(txn::Transaction& transaction, std::string_view pri
   return txn::change_row(transaction, plan, [&](txn::RowChange& row) -> Status {
     row.note_table(table_.state().changed);
     BASALT_TRY(table_.state().journal.note(row, primary_key, journal_key_));
+    if (!expired_rows_.empty()) BASALT_TRY(remove_expired(row));
     return change(row);
   });
 }
@@ -101,17 +195,22 @@ Status RowWriter::insert(txn::Transaction& transaction, const std::uint8_t* reco
     BASALT_TRY(table_.state().hidden_row_id.take(Series(), 1, row_id));
   }
   table_.primary().make_key(record, row_id, new_key_);
+  const std::uint64_t time = table_.has_expiry() ? table_.time_of(record, statement_time_) : 0;
+  old_key_.clear();
+  forget_expired();
   BASALT_TRY(lock_values(transaction, record));
   BASALT_TRY(check_primary(transaction));
   for (std::size_t i = 1; i < table_.index_count(); ++i) {
     Entry& entry = entries_[i - 1];
-    table_.secondary(i).make_entry(record, new_key_, entry.key, entry.value);
+    make_entry(i, record, new_key_, time, entry.key, entry.value);
     BASALT_TRY(check_unique(transaction, i, record, entry));
   }
   BASALT_TRY(check_parents(transaction, nullptr, record));
   // What references the row would not find it in a file.
   BASALT_DEBUG_ASSERT(load_ == nullptr || references_ == nullptr);
   BASALT_DEBUG_ASSERT(load_ == nullptr || !table_.state().journal.is_open());
+  // And what is expired, and in its way, could not go.
+  BASALT_DEBUG_ASSERT(load_ == nullptr || !table_.has_expiry());
   if (load_ != nullptr) return load_row(transaction, record);
 
   new_keys_.clear();
@@ -120,7 +219,7 @@ Status RowWriter::insert(txn::Transaction& transaction, const std::uint8_t* reco
     new_keys_.push_back(new_key_);
     for (const Entry& entry : entries_) new_keys_.push_back(entry.key);
   }
-  table_.primary().make_row(record, table_.definition().schema_version, row_);
+  make_row(record, time);
   return change_row(transaction, new_key_, [this](txn::RowChange& change) -> Status {
     change.note_row(new_key_);
     BASALT_TRY(change.put(table_.family(0), new_key_, row_));
@@ -130,6 +229,12 @@ Status RowWriter::insert(txn::Transaction& transaction, const std::uint8_t* reco
     }
     return Status::ok();
   });
+}
+
+// Makes the row that is to be stored.
+void RowWriter::make_row(const std::uint8_t* record, std::uint64_t time) {
+  table_.primary().make_row(record, table_.definition().schema_version, row_);
+  if (table_.has_expiry()) prepend_row_time(time, row_);
 }
 
 Status RowWriter::load_row(txn::Transaction& transaction, const std::uint8_t* record) {
@@ -153,7 +258,11 @@ Status RowWriter::update(txn::Transaction& transaction, const std::uint8_t* old_
     table_.primary().make_key(new_record, 0, new_key_);
   }
   const bool moves = old_key_ != new_key_;
+  forget_expired();
   BASALT_TRY(lock_exclusive(transaction, old_key_));
+  std::uint64_t old_time = 0;
+  BASALT_TRY(stored_time(transaction, old_record, old_time));
+  const std::uint64_t time = table_.has_expiry() ? table_.time_of(new_record, old_time) : 0;
   BASALT_TRY(lock_values(transaction, old_record));
   BASALT_TRY(lock_values(transaction, new_record));
   new_keys_.clear();
@@ -163,10 +272,9 @@ Status RowWriter::update(txn::Transaction& transaction, const std::uint8_t* old_
     new_keys_.push_back(new_key_);
   }
   for (std::size_t i = 1; i < table_.index_count(); ++i) {
-    const codec::SecondaryCodec& codec = table_.secondary(i);
     Entry& entry = entries_[i - 1];
-    codec.make_entry(old_record, old_key_, entry.old_key, entry.old_value);
-    codec.make_entry(new_record, new_key_, entry.key, entry.value);
+    make_entry(i, old_record, old_key_, old_time, entry.old_key, entry.old_value);
+    make_entry(i, new_record, new_key_, time, entry.key, entry.value);
     if (entry.old_key == entry.key) {
       // Who looks the value up with its lock held must not be led to a row that is about to go.
       if (moves) BASALT_TRY(lock_vacated(transaction, i, old_record));
@@ -182,7 +290,7 @@ Status RowWriter::update(txn::Transaction& transaction, const std::uint8_t* old_
 
   BASALT_TRY(check_parents(transaction, old_record, new_record));
 
-  table_.primary().make_row(new_record, table_.definition().schema_version, row_);
+  make_row(new_record, time);
   const auto write = [&] { return write_update(transaction, moves); };
   if (references_ == nullptr || !references_->is_followed(old_record, new_record)) return write();
   return write_and_follow(transaction, write, [&] {
@@ -207,7 +315,7 @@ Status RowWriter::write_update(txn::Transaction& transaction, bool moves) {
       const bool stays = entry.old_key == entry.key && entry.old_value == entry.value;
       if (stays && !rewrites_all) continue;
       // Also when only the value differs: a single removal must meet exactly one put.
-      BASALT_TRY(change.remove_single(table_.family(i), entry.old_key));
+      BASALT_TRY(remove_entry(change, i, entry.old_key));
       BASALT_TRY(change.put(table_.family(i), entry.key, entry.value));
     }
     return Status::ok();
@@ -221,6 +329,7 @@ Status RowWriter::remove(txn::Transaction& transaction, const std::uint8_t* reco
   } else {
     table_.primary().make_key(record, 0, old_key_);
   }
+  forget_expired();
   BASALT_TRY(lock_exclusive(transaction, old_key_));
   BASALT_TRY(lock_values(transaction, record));
   for (std::size_t i = 1; i < table_.index_count(); ++i) {
@@ -243,7 +352,7 @@ Status RowWriter::write_removal(txn::Transaction& transaction, const std::uint8_
     for (std::size_t i = 1; i < table_.index_count(); ++i) {
       Entry& entry = entries_[i - 1];
       table_.secondary(i).make_key(record, old_key_, entry.old_key);
-      BASALT_TRY(change.remove_single(table_.family(i), entry.old_key));
+      BASALT_TRY(remove_entry(change, i, entry.old_key));
     }
     return Status::ok();
   });

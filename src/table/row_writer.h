@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -9,6 +10,10 @@
 #include "lock/lock_manager.h"
 #include "table/table.h"
 #include "txn/transaction.h"
+
+namespace basalt::txn {
+class RowChange;
+}  // namespace basalt::txn
 
 namespace basalt::table {
 
@@ -30,6 +35,10 @@ class ReferenceEnforcer;
 //             instead; a row whose removal or change is followed to other tables is undone with all
 //             that was done there if that fails.
 // Journal     While the table's is open each row that is changed is noted there.
+// Expiry      A row that is expired, and has the primary key or a unique value of one that is
+//             written, goes with all its entries, in the same change. In a table whose rows have
+//             their time entries are removed with plain deletes: compactions take rows and entries
+//             one by one, so that an entry may be put where one is whose row has gone.
 // Threads     Belongs to one handler. Buffers are reused: no allocation per row in the long run.
 class RowWriter {
  public:
@@ -46,6 +55,9 @@ class RowWriter {
   // Not while the table's journal is open, which would not tell of them.
   // Whether two of these have the same key is left to it.
   void set_load(BulkLoad* load) { load_ = load; }
+
+  // The time of rows that are inserted, if none of their columns tells it: seconds since 1970.
+  void set_statement_time(std::uint64_t time) { statement_time_ = time; }
 
   Status insert(txn::Transaction& transaction, const std::uint8_t* record);
   // `old_primary_key` is the stored key of the row; needed only without a visible primary key.
@@ -70,6 +82,28 @@ class RowWriter {
     std::string key;
     std::string value;
   };
+
+  // The entry with its row's time, if the table's rows have one.
+  void make_entry(std::size_t index_number, const std::uint8_t* record,
+                  std::string_view primary_key, std::uint64_t time, std::string& key,
+                  std::string& value) const;
+  Status remove_entry(txn::RowChange& change, std::size_t index_number, std::string_view key) const;
+  // The time of a row that is there and is changed: an update leaves it as it is, but for columns.
+  Status stored_time(txn::Transaction& transaction, const std::uint8_t* record,
+                     std::uint64_t& time);
+  // Whether what is stored under the key of a row or entry that is written is expired.
+  bool is_expired(txn::Transaction& transaction, std::string_view value) const;
+  // Has a row that is expired, and whose lock is held, go with the next change. Nothing if what is
+  // stored under the key is none, or not expired: then only an entry is left of one that was.
+  Status add_expired(txn::Transaction& transaction, const std::string& primary_key);
+  Status is_entry_of(txn::Transaction& transaction, std::size_t index_number, std::string_view key,
+                     std::string_view primary_key, bool& is_so);
+  Status remove_expired(txn::RowChange& change) const;
+  void forget_expired() {
+    expired_rows_.clear();
+    expired_entries_.clear();
+  }
+  void make_row(const std::uint8_t* record, std::uint64_t time);
 
   Status lock_exclusive(txn::Transaction& transaction, std::string_view key);
   Status check_primary(txn::Transaction& transaction);
@@ -100,6 +134,11 @@ class RowWriter {
   bool is_private_ = false;
   ReferenceEnforcer* references_ = nullptr;
   BulkLoad* load_ = nullptr;
+  std::uint64_t statement_time_ = 0;
+  // Rows that are in the way and expired, and the keys of their entries.
+  std::vector<std::string> expired_rows_;
+  std::vector<std::pair<std::size_t, std::string>> expired_entries_;  // by index
+  std::vector<std::uint8_t> expired_record_;
   std::vector<Entry> entries_;  // one per secondary index
   std::string old_key_;
   std::string new_key_;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/row_time.h"
 #include "base/status.h"
 #include "catalog/catalog.h"
 #include "codec/layout.h"
@@ -104,6 +105,22 @@ class Table {
                        std::string& key) const;
   // The order of a primary key among all, in a table whose primary key is one integer.
   std::optional<std::uint64_t> ordinal(std::string_view primary_key) const;
+  // Whether stored values begin with their row's time, by which rows may be expired.
+  bool has_expiry() const { return has_expiry_; }
+  // Rows of earlier times are expired for `transaction`; 0: none is.
+  std::uint64_t expired_before(txn::Transaction& transaction) const {
+    return has_expiry() ? definition_->expiry->lifetime.expired_before(transaction.expiry().time())
+                        : 0;
+  }
+  // Whether a read of `transaction` passes over a stored row or entry, since it is expired.
+  bool is_expired(txn::Transaction& transaction, std::string_view value) const {
+    if (!has_expiry() || row_time(value) >= expired_before(transaction)) return false;
+    transaction.expiry().note_hidden();
+    return true;
+  }
+  // The time to store with a row: what the column that tells it has; `otherwise` if there is none.
+  // A new row is not gone with those that were when rows got a longer life.
+  std::uint64_t time_of(const std::uint8_t* record, std::uint64_t otherwise) const;
   // All keys of an index: [index id, index id + 1).
   const KeyRange& whole_range(std::size_t index_number) const {
     return whole_ranges_[index_number];
@@ -115,6 +132,7 @@ class Table {
   std::shared_ptr<TableState> state_;
   codec::PrimaryCodec primary_;
   const bool has_integer_key_;
+  const bool has_expiry_;
   std::vector<codec::SecondaryCodec> secondaries_;
   std::vector<KeyRange> whole_ranges_;
   std::vector<std::uint64_t> added_indexes_;  // empty, or of each index since when it exists

@@ -287,9 +287,12 @@ inline std::vector<std::string> check(kv::Database& database, const Table& table
 class Store {
  public:
   // `value_lock_parts`: of the index by_amount.
-  explicit Store(Keys keys, std::uint32_t value_lock_parts = 0) : keys_(keys) {
+  explicit Store(Keys keys, std::uint32_t value_lock_parts = 0,
+                 const std::optional<catalog::RowExpiry>& expiry = std::nullopt)
+      : keys_(keys) {
     open_database();
     catalog::TableDefinition definition = make_definition(keys);
+    definition.expiry = expiry;
     definition.indexes[kByAmount].value_lock_parts = value_lock_parts;
     if (keys == Keys::kCityAndId) {
       definition.indexes[kByEmail].family = basalt::test::must(database_->ensure_family("two"));
@@ -306,6 +309,7 @@ class Store {
     table_.reset();
     transactions_.reset();
     locks_.reset();
+    if (database_ != nullptr) database_->set_lifetimes(nullptr);
     catalog_.reset();
     database_.reset();
   }
@@ -358,6 +362,7 @@ class Store {
     database_ = kv::test::open_database(path_);
     catalog_ = std::make_unique<catalog::Catalog>(*database_);
     basalt::test::must(catalog_->load());
+    database_->set_lifetimes(catalog_.get());
     locks_ = std::make_unique<lock::LockManager>(lock::LockManager::Options{});
     transactions_ = std::make_unique<txn::TransactionManager>(*database_, *locks_);
     basalt::test::must(transactions_->recover());

@@ -86,6 +86,7 @@ void Transaction::finish() {
   manager_.locks().release_all(owner_);
   transaction_snapshot_.reset();
   drop_statement_snapshot();
+  expiry_.end();
   has_committed_portion_ = false;
   statement_mark_ = 0;
   marks_.clear();
@@ -569,6 +570,8 @@ Status Transaction::prepare(const std::string& name, kv::Durability durability,
   if (keeps_value_locks) {
     manager_.locks().release_gaps(owner_);
     manager_.note_user_prepared(name_);
+    // It reads nothing more, and may stay prepared for long.
+    expiry_.end();
     is_user_prepared_ = true;
   }
   BASALT_FAILPOINT("txn.prepare.before_sync");

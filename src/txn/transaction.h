@@ -18,6 +18,7 @@
 #include "txn/insert_registry.h"
 #include "txn/key_spans.h"
 #include "txn/loaded_files.h"
+#include "txn/transaction_expiry.h"
 #include "txn/undecided_changes.h"
 
 namespace basalt_rocksdb {
@@ -110,6 +111,7 @@ class Transaction {
   void set_fill_cache(bool is_on) { fills_cache_ = is_on; }
   bool fills_cache() const { return fills_cache_; }
   lock::LockOwner& lock_owner() { return owner_; }
+  TransactionExpiry& expiry() { return expiry_; }
   const std::string& prepared_name() const { return name_; }
 
   // ---- statements and savepoints
@@ -373,6 +375,7 @@ class Transaction {
   std::vector<std::uint32_t> changed_buckets_;
   bool changes_are_unknown_ = false;  // recovered after a crash
   std::vector<std::shared_ptr<ChangeTime>> changed_tables_;
+  TransactionExpiry expiry_{manager_, state_};
 };
 
 }  // namespace basalt::txn

@@ -1,0 +1,48 @@
+#include "txn/transaction_expiry.h"
+
+#include <algorithm>
+
+#include "base/assert.h"
+#include "txn/transaction_manager.h"
+
+namespace basalt::txn {
+namespace {
+
+// How long a source may take for a transaction, by whose time it has found rows.
+constexpr std::uint64_t kSourceSeconds = 3600;
+
+}  // namespace
+
+kv::Database& TransactionExpiry::database() const { return manager_.database(); }
+
+void TransactionExpiry::begin(Expiry expiry, std::uint64_t source_time) {
+  if (time_) return;
+  // So that its end is told, and with it that of its time.
+  if (state_ == TransactionState::kIdle) state_ = TransactionState::kActive;
+  BASALT_DEBUG_ASSERT(state_ == TransactionState::kActive);
+  inserts_by_clock_ = expiry == Expiry::kOfSource;
+  kv::ExpiryClock& clock = database().expiry_clock();
+  std::uint64_t wanted = kv::ExpiryClock::kNow;
+  if (expiry == Expiry::kShown) wanted = clock.last_compaction();
+  if (expiry == Expiry::kOfSource) wanted = source_time - std::min(source_time, kSourceSeconds);
+  time_ = clock.begin_reading(wanted);
+}
+
+void TransactionExpiry::end() {
+  if (!time_) return;
+  database().expiry_clock().end_reading(*time_);
+  time_.reset();
+}
+
+std::uint64_t TransactionExpiry::time_of_writes() {
+  const std::uint64_t read_time = time();
+  if (!inserts_by_clock_) return read_time;
+  return std::max(read_time, database().expiry_clock().now());
+}
+
+void TransactionExpiry::note_hidden() {
+  BASALT_DEBUG_ASSERT(time_.has_value());
+  database().events().add(kv::Event::kRowFiltered);
+}
+
+}  // namespace basalt::txn
