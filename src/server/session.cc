@@ -115,6 +115,16 @@ lock::WaitPolicy Session::wait_policy_of(THD* thd) {
   return policy;
 }
 
+void Session::begin_expiry() {
+  using txn::Expiry;
+  if (thd_->rgi_slave != nullptr) {
+    const auto time = static_cast<std::uint64_t>(thd_->query_start());
+    transaction_->expiry().begin(Expiry::kOfSource, time);
+  } else {
+    transaction_->expiry().begin(shows_expired_rows() ? Expiry::kShown : Expiry::kByClock);
+  }
+}
+
 txn::Transaction& Session::copy() {
   if (copy_ == nullptr) copy_ = the_engine().transactions().make_transaction(thd_);
   return *copy_;

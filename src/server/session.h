@@ -43,6 +43,9 @@ class Session final : public table::Interruption {
   // How long the connection's statements wait for a lock.
   static lock::WaitPolicy wait_policy_of(THD* thd);
 
+  // Before rows are read that may expire: by which time they do, until the transaction ends.
+  void begin_expiry();
+
   // ---- copies: rows on their way into a table that nobody else can open before all of them are
   // there, and that the server drops otherwise, also after a crash. They are in a transaction of
   // their own, which all partitions of the table share.

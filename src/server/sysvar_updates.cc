@@ -68,6 +68,11 @@ void apply_reset_stats(THD* thd, st_mysql_sys_var*, void* target, const void* va
   if (!status.is_ok()) warn(thd, "rocksdb_reset_stats: " + status.message());
 }
 
+void apply_expiry(THD*, st_mysql_sys_var*, void* target, const void* value) {
+  const bool takes_rows = store<my_bool>(target, value) != 0;
+  if (g_plugin != nullptr) the_engine().database().expiry_clock().set_takes_rows(takes_rows);
+}
+
 void apply_reserved_disk_space(THD*, st_mysql_sys_var*, void* target, const void* value) {
   store<unsigned long long>(target, value);
   if (g_plugin == nullptr) return;

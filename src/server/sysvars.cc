@@ -311,6 +311,7 @@ engine::EngineOptions options_from_variables() {
   database.rate_limit_bytes = g_rate_limiter_bytes_per_sec;
   database.rocksdb = options_for_rocksdb();
   options.locks.deadlock_detect = detects_deadlocks(nullptr);
+  options.takes_expired_rows = g_enable_ttl != 0;
 #define BASALT_SETTING(...)
 #define BASALT_ROCKSDB_SETTING(...)
 #define BASALT_CHOSEN_SETTING(name, kind, scope, change, default_value, limits, text, field, rule) \
@@ -357,6 +358,13 @@ bool detects_deadlocks(THD* thd) { return THDVAR(thd, deadlock_detect) != 0; }
 bool fills_cache(THD* thd) { return THDVAR(thd, skip_fill_cache) == 0; }
 
 bool logs_snapshot_conflicts() { return g_print_snapshot_conflict_queries != 0; }
+
+bool shows_expired_rows() { return g_enable_ttl_read_filtering == 0; }
+
+std::uint64_t statement_time(THD* thd) {
+  const std::int64_t time = std::int64_t{thd->query_start()} + g_debug_ttl_rec_ts;
+  return time < 0 ? 0 : static_cast<std::uint64_t>(time);
+}
 
 std::uint64_t sort_bytes_max(THD* thd) { return THDVAR(thd, merge_buf_size); }
 

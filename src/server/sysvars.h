@@ -28,6 +28,10 @@ bool detects_deadlocks(THD* thd);
 bool fills_cache(THD* thd);
 // Whether statements that fail with a snapshot conflict go to the error log.
 bool logs_snapshot_conflicts();
+// Whether transactions read rows that are expired, as long as they are certainly there.
+bool shows_expired_rows();
+// The time of rows that the connection's statement inserts, unless a column tells it.
+std::uint64_t statement_time(THD* thd);
 // How much memory sorting the entries of indexes takes that this connection adds.
 std::uint64_t sort_bytes_max(THD* thd);
 // How many rows a transaction of this connection locks singly.

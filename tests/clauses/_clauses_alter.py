@@ -299,7 +299,7 @@ ALTER: dict[str, list[Clause]] = {
         warned(1478, "create_table_options_space_separated", "ALTER TABLE t ROW_FORMAT=COMPRESSED"),
         refused(1478, "create_table_options_space_separated", "ALTER TABLE t ROW_FORMAT=FIXED"),
         warned(1478, "create_table_options_space_separated", "ALTER TABLE t STATS_PERSISTENT=1"),
-        warned(1478, "create_table_options_space_separated", "ALTER TABLE t COMMENT='ttl_col=a'"),
+        refused(4070, "create_table_options_space_separated", "ALTER TABLE t COMMENT='ttl_col=a'"),
         warned(1618, "create_table_options_space_separated", "ALTER TABLE t DATA DIRECTORY='/tmp'"),
         refused(1911, "create_table_options_space_separated", "ALTER TABLE t ENCRYPTED=YES"),
         works("create_table_options_space_separated", "CREATE TABLE n (a INT, KEY (a) COMMENT "

@@ -118,8 +118,16 @@ CREATE: dict[str, list[Clause]] = {
               "SELECT TABLE_COMMENT FROM information_schema.TABLES WHERE TABLE_NAME = 'n'"),
         *[warned(1478, "COMMENT_SYM opt_equal TEXT_STRING_sys",
                  f"CREATE TABLE n (a INT) COMMENT='{option}'")
-          for option in ("ttl_duration=60;", "ttl_col=a", "p0_ttl_duration=60", "cfname=x",
-                         "rev:x")],
+          for option in ("p0_ttl_duration=60", "cfname=x", "rev:x")],
+        works("COMMENT_SYM opt_equal TEXT_STRING_sys",
+              "CREATE TABLE n (a INT PRIMARY KEY, b BIGINT UNSIGNED NOT NULL) "
+              "COMMENT='ttl_duration=60;ttl_col=b'", "SHOW CREATE TABLE n"),
+        refused(4069, "COMMENT_SYM opt_equal TEXT_STRING_sys",
+                "CREATE TABLE n (a INT) COMMENT='ttl_duration=60;'"),
+        refused(4066, "COMMENT_SYM opt_equal TEXT_STRING_sys",
+                "CREATE TABLE n (a INT PRIMARY KEY) COMMENT='ttl_duration=0'"),
+        refused(4070, "COMMENT_SYM opt_equal TEXT_STRING_sys",
+                "CREATE TABLE n (a INT PRIMARY KEY) COMMENT='ttl_col=a'"),
         works("AUTO_INC opt_equal ulonglong_num", "CREATE TABLE n (a INT AUTO_INCREMENT KEY) "
               "AUTO_INCREMENT=7; INSERT INTO n VALUES (NULL)", _OF_N),
         idle("PACK_KEYS", "PACK_KEYS_SYM opt_equal ulong_num",

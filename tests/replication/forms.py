@@ -4,9 +4,9 @@ Usage: ./basalt python tests/replication/forms.py [--only TEXT] [--rows N]
 
 Each case is made in row and in mixed format; those of statements that are logged as statements also
 in statement format. A case: an engine on one side and another on the other, tables without any key,
-XA transactions, large transactions, savepoints and failed statements, generated values, a third
-server that follows the replica, the table of positions, acknowledgements before and after the
-commit of the source (semi-synchronous replication) with a crash of the source.
+XA transactions, large transactions, rows that expire, savepoints and failed statements, generated
+values, a third server that follows the replica, the table of positions, acknowledgements before and
+after the commit of the source (semi-synchronous replication) with a crash of the source.
 
 After each case replica and source must be equal: rows, definitions, indexes, positions.
 The last line is "N passed, N failed".
@@ -93,6 +93,23 @@ UPDATE {t} SET id = id + 1000 WHERE k = 5; REPLACE INTO {t} VALUES (1, 1, 'repla
 """
 
 
+_EXPIRING = """
+CREATE TABLE e (id INT PRIMARY KEY, k INT, KEY (k)) COMMENT='ttl_duration=2';
+CREATE TABLE c (id INT PRIMARY KEY, k INT, born BIGINT UNSIGNED NOT NULL, UNIQUE (k))
+  COMMENT='ttl_duration=2;ttl_col=born';
+"""
+_EXPIRING_ROWS = """
+INSERT INTO c SELECT seq, seq, UNIX_TIMESTAMP() - 1 FROM seq_1_to_20;
+SET timestamp = UNIX_TIMESTAMP() - 1; INSERT INTO e SELECT seq, seq FROM seq_1_to_20;
+"""
+_EXPIRED_ROWS_REPLACED = """
+INSERT INTO c SELECT seq, seq + 1, UNIX_TIMESTAMP() + 1000000 FROM seq_5_to_12;
+INSERT INTO c SELECT seq + 100, seq, UNIX_TIMESTAMP() + 1000000 FROM seq_14_to_17;
+UPDATE c SET k = k + 1000 WHERE id > 8; DELETE FROM c WHERE id = 110;
+INSERT INTO e SELECT seq, seq + 1 FROM seq_5_to_12;
+"""
+
+
 class Scene:
     """A source, its replica, and the replica's replica, in one format of the log."""
 
@@ -159,6 +176,40 @@ def xa(scene: Scene) -> list[str]:
     problems = scene.compare_prepared(["four"])
     scene.source.client("XA COMMIT 'four'")
     return problems + scene.compare_prepared([]) + scene.compare()
+
+
+def expiring_rows(scene: Scene) -> list[str]:
+    """What the source changed the replica finds, though it comes when that is expired; and what the
+    source inserted in the place of expired rows replaces them."""
+    scene.source.client(_EXPIRING, _DATABASE)
+    problems = scene.link.catch_up()
+    scene.replica.query("STOP SLAVE")
+    with scene.source.connect(database=_DATABASE, autocommit=False) as early, \
+            early.cursor() as cursor:
+        cursor.execute("SELECT COUNT(*) FROM e")  # by the time of which rows are expired for it
+        scene.source.client(_EXPIRING_ROWS, _DATABASE)
+        problems += _wait_until_expired(scene.source)
+        for table in ("e", "c"):
+            if cursor.execute(f"UPDATE {table} SET k = k + 100 WHERE id < 10") != 9:
+                problems.append(f"rows of {table} vanished in a transaction")
+            cursor.execute(f"DELETE FROM {table} WHERE id > 18")
+        early.commit()
+    scene.source.client(_EXPIRED_ROWS_REPLACED, _DATABASE)
+    scene.replica.query("START SLAVE")
+    problems += scene.link.catch_up()
+    for server in (scene.source, scene.replica):
+        problems += _wait_until_expired(server, "e")
+    return problems or scene.compare()
+
+
+def _wait_until_expired(server: Server, *tables: str) -> list[str]:
+    deadline = time.monotonic() + 60
+    for table in tables or ("e", "c"):
+        while server.query(f"SELECT COUNT(*) FROM {_DATABASE}.{table}")[0][0] != 0:
+            if time.monotonic() > deadline:
+                return [f"{server.datadir.name}: rows of {table} do not expire"]
+            time.sleep(0.1)
+    return []
 
 
 def other_engine(scene: Scene) -> list[str]:
@@ -272,6 +323,7 @@ _CASES: tuple[tuple[str, Callable[[Scene], list[str]]], ...] = (
     ("tables without any key", tables_without_key),
     ("a large transaction", large_transaction),
     ("XA transactions", xa),
+    ("rows that expire", expiring_rows),
     ("another engine on one side", other_engine),
     ("a third server", third_server),
     ("the table of positions", positions),

@@ -11,6 +11,7 @@
 #include "server/convert/comment_options.h"
 #include "server/convert/sql_text.h"
 #include "server/handler/index_families.h"
+#include "server/handler/row_expiry.h"
 #include "server/plugin.h"
 #include "server/mariadb.h"
 
@@ -125,9 +126,12 @@ void add_comment_options(std::string_view comment, std::string_view name, const 
   }
 }
 
-void add_expiry_options(std::string_view comment, const std::string& of, Texts& clauses) {
-  add_comment_options(comment, "ttl_duration", of, "rows do not expire", clauses);
-  add_comment_options(comment, "ttl_col", of, "rows do not expire", clauses);
+// When rows expire the COMMENT of the table says.
+void add_expiry_options(std::string_view comment, const std::string& of,
+                        const std::string& partition, Texts& clauses) {
+  const std::string prefix = "the COMMENT of the table may say " + partition;
+  add_comment_options(comment, "ttl_duration", of, prefix + "ttl_duration=", clauses);
+  add_comment_options(comment, "ttl_col", of, prefix + "ttl_col=", clauses);
 }
 
 // Column families are chosen by the comments of indexes.
@@ -144,7 +148,7 @@ void add_comment_options(const partition_element& part, Texts& clauses) {
   if (part.part_comment == nullptr) return;
   const std::string of = "partition " + quoted(part.partition_name);
   add_family_options(part.part_comment, of, std::string(part.partition_name) + "_cfname=", clauses);
-  add_expiry_options(part.part_comment, of, clauses);
+  add_expiry_options(part.part_comment, of, std::string(part.partition_name) + "_", clauses);
 }
 
 // ---- clauses without effect: those for which InnoDB or MyRocks would do something
@@ -187,7 +191,7 @@ void add_index_options(const TABLE& table, Texts& clauses) {
     const KEY& key = table.key_info[i];
     const std::string of = "index " + quoted(text_of(key.name));
     if ((key.flags & HA_USES_COMMENT) != 0) {
-      add_expiry_options({key.comment.str, key.comment.length}, of, clauses);
+      add_expiry_options({key.comment.str, key.comment.length}, of, "", clauses);
     }
     // An index has the table's, where it has none of its own.
     const bool has_size = (key.flags & HA_USES_BLOCK_SIZE) != 0;
@@ -210,7 +214,7 @@ Texts clauses_without_effect(const TABLE& table) {
   add_statistics_options(share, clauses);
   const std::string_view comment(share.comment.str, share.comment.length);
   add_family_options(comment, "the table", "cfname=", clauses);
-  add_expiry_options(comment, "the table", clauses);
+  for (std::string& clause : expiry_warnings(table)) clauses.push_back(std::move(clause));
   add_index_options(table, clauses);
   for (std::string& clause : family_warnings(table)) clauses.push_back(std::move(clause));
   return clauses;

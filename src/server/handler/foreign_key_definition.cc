@@ -8,6 +8,7 @@
 #include "server/foreign_key_failures.h"
 #include "server/handler/foreign_key_columns.h"
 #include "server/handler/foreign_key_refusals.h"
+#include "server/handler/row_expiry.h"
 #include "server/plugin.h"
 #include "table/reference_index.h"
 #include "table/stored_layout.h"
@@ -419,8 +420,11 @@ bool can_lead_to(const ForeignKeyDefinition& key, const TableDefinition& parent)
 int make_foreign_keys(THD* thd, const TABLE& form, const HA_CREATE_INFO& info,
                       const ServerTable& translation, std::vector<ForeignKeyDefinition>& keys) {
   const TABLE* const altered = altered_table(info);
-  Maker maker(thd, name_of(altered == nullptr ? *form.s : *altered->s), info, translation);
-  return info.tmp_table() ? maker.refuse_temporary() : maker.make(keys);
+  const std::string name = name_of(altered == nullptr ? *form.s : *altered->s);
+  Maker maker(thd, name, info, translation);
+  if (info.tmp_table()) return maker.refuse_temporary();
+  const int error = maker.make(keys);
+  return error != 0 ? error : check_expiry_and_references(translation.definition, name, keys);
 }
 
 int check_renamed_constraints(std::string_view from, std::string_view to) {
@@ -439,6 +443,7 @@ int check_references_to_name(THD* thd, std::string_view from, std::string_view t
   if (thd == nullptr || !mysqld_server_started) return 0;
   const catalog::TablePointer table = the_engine().catalog().find(from);
   if (table == nullptr) return 0;
+  if (table->expiry.has_value()) return check_expiry_and_references(*table, to, {});
   for (const ForeignKeyPointer& key : the_engine().catalog().references_by_name(to)) {
     if (can_lead_to(*key, *table)) continue;
     push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, HA_ERR_CANNOT_ADD_FOREIGN,
@@ -470,6 +475,7 @@ int change_foreign_keys(THD* thd, const HA_CREATE_INFO& info, const TableDefinit
   if (error == 0 && !ignores_foreign_keys(thd) && thd->is_strict_mode()) {
     error = check_cascaded_nulls(table, change, translation.definition, keys);
   }
+  if (error == 0) error = check_expiry_and_references(table, table.name, keys);
   if (error != 0) return error;
   for (const ForeignKeyPointer& key : the_engine().catalog().foreign_keys_of(table.name)) {
     const bool is_kept = std::ranges::find(keys, key->id, &ForeignKeyDefinition::id) != keys.end();

@@ -257,6 +257,8 @@ class ha_rocksdb final : public handler {
 
   std::size_t our_index(uint index) const { return share_->translation.index_numbers[index]; }
   const table::Table& opened() const { return *table_; }
+  // Whether rows of the opened table may expire.
+  bool has_expiry() const { return table_ != nullptr && table_->has_expiry(); }
 
   // ---- figures (handler_counts.cc)
   // Counts a search by the open index.

@@ -5,6 +5,7 @@
 #include "server/handler/foreign_key_definition.h"
 #include "server/handler/ha_rocksdb.h"
 #include "server/handler/index_families.h"
+#include "server/handler/row_expiry.h"
 #include "server/handler/table_version.h"
 #include "server/handler/undecided_changes.h"
 #include "server/plugin.h"
@@ -34,6 +35,8 @@ constexpr alter_table_operations kBuilding =
 
 // Without it more NULLs may come.
 constexpr const char* kWhyWritersWait = "rows are looked at for NULL";
+// What has changed meanwhile would be found by comparing snapshots, in which rows do not expire.
+constexpr const char* kWhyWritersWaitForTimes = "the table's rows expire";
 
 bool has(const Alter_inplace_info& info, alter_table_operations operations) {
   return (info.handler_flags & operations) != 0;
@@ -87,11 +90,13 @@ std::optional<catalog::TableChange> change_of(const TABLE& table, const TABLE& a
 class Alteration final : public inplace_alter_handler_ctx {
  public:
   Alteration(const catalog::TableDefinition& table, catalog::TablePointer altered,
-             catalog::TableChange change, catalog::ForeignKeyChanges foreign_keys)
+             catalog::TableChange change, catalog::ForeignKeyChanges foreign_keys,
+             std::unique_ptr<kv::ExpiryReading> reading)
       : altered_(std::move(altered)),
         builds_(!catalog::new_indexes(table, *altered_).empty()),
         change_(std::move(change)),
-        foreign_keys_(std::move(foreign_keys)) {}
+        foreign_keys_(std::move(foreign_keys)),
+        reading_(std::move(reading)) {}
   ~Alteration() override { abandon(); }
 
   // Whether there are new indexes to be built.
@@ -136,6 +141,9 @@ class Alteration final : public inplace_alter_handler_ctx {
   const catalog::TableChange change_;
   const catalog::ForeignKeyChanges foreign_keys_;
   std::unique_ptr<table::IndexBuild> build_;
+  // Until the dictionary says how long rows live now, compactions take no more than what is said to
+  // be gone. Null if they live as long as before.
+  const std::unique_ptr<kv::ExpiryReading> reading_;
 };
 
 namespace {
@@ -208,7 +216,19 @@ enum_alter_inplace_result ha_rocksdb::check_if_supported_inplace_alter(
   if (!is_possible) return HA_ALTER_INPLACE_NOT_SUPPORTED;
   ServerTable translation =
       translate_table(*altered, opened().definition().name, g_plugin->collations);
+  if (read_expiry(*altered, translation.definition) != 0) return HA_ALTER_ERROR;
   const auto change = change_of(*table, *altered, *info, translation);
+  if (change.has_value()) {
+    bool are_kept = true;
+    const int error = check_times_are_kept(*altered, opened().definition().name, *change,
+                                           translation.definition, are_kept);
+    if (error != 0) return HA_ALTER_ERROR;
+    if (!are_kept) {
+      info->unsupported_reason =
+          "rows that are there do not tell the time by which they are to expire";
+      return HA_ALTER_INPLACE_NOT_SUPPORTED;
+    }
+  }
   if (!change.has_value() || moves_rows(*table, *altered, *change) ||
       changes_foreign_keys(opened().definition(), *change, translation.definition,
                            *info->alter_info) ||
@@ -221,12 +241,12 @@ enum_alter_inplace_result ha_rocksdb::check_if_supported_inplace_alter(
   if (table->s->long_unique_table || table->s->period.unique_keys != 0) {
     return HA_ALTER_INPLACE_NOT_SUPPORTED;
   }
-  if (!looks_for_nulls) return HA_ALTER_INPLACE_NOCOPY_NO_LOCK;
+  if (!looks_for_nulls && !has_expiry()) return HA_ALTER_INPLACE_NOCOPY_NO_LOCK;
   // This answer tells the server that the operation is not ALGORITHM=INSTANT.
   if (info->alter_info->algorithm(ha_thd()) == Alter_info::ALTER_TABLE_ALGORITHM_INSTANT) {
     return HA_ALTER_INPLACE_NOCOPY_LOCK;
   }
-  info->unsupported_reason = kWhyWritersWait;
+  info->unsupported_reason = looks_for_nulls ? kWhyWritersWait : kWhyWritersWaitForTimes;
   return HA_ALTER_INPLACE_SHARED_LOCK;
 }
 
@@ -237,9 +257,18 @@ bool ha_rocksdb::prepare_inplace_alter_table(TABLE* altered, Alter_inplace_info*
   if (check_definition(ha_thd(), *altered, *info->create_info) != 0) return true;
   const std::string& name = opened().definition().name;
   ServerTable translation = translate_table(*altered, name, g_plugin->collations);
-  if (!changes_dictionary(*info, opened().definition(), translation.definition)) return false;
+  if (read_expiry(*altered, translation.definition) != 0) return true;
+  if (!changes_dictionary(*info, opened().definition(), translation.definition) &&
+      !changes_lifetimes(*altered, name, translation.definition)) {
+    return false;
+  }
   std::optional<catalog::TableChange> change = change_of(*table, *altered, *info, translation);
   BASALT_ASSERT(change.has_value());  // as when the server has asked whether it is possible
+  std::unique_ptr<kv::ExpiryReading> reading;
+  if (catalog::changes_lifetime(opened().definition(), translation.definition)) {
+    reading = std::make_unique<kv::ExpiryReading>(the_engine().database().expiry_clock());
+    change->time = reading->time();
+  }
   catalog::ForeignKeyChanges foreign_keys;
   const int error = change_foreign_keys(ha_thd(), *info->create_info, opened().definition(),
                                         *change, translation, foreign_keys);
@@ -248,8 +277,9 @@ bool ha_rocksdb::prepare_inplace_alter_table(TABLE* altered, Alter_inplace_info*
       std::move(translation.definition), index_families(*altered, name), *change, ha_thd());
   if (!reserved.is_ok()) warn_if_undecided(ha_thd(), reserved.status());
   if (!reserved.is_ok()) return fail_statement(reserved.take_status());
-  info->handler_ctx = new (ha_thd()->mem_root) Alteration(
-      opened().definition(), reserved.value(), std::move(*change), std::move(foreign_keys));
+  info->handler_ctx = new (ha_thd()->mem_root)
+      Alteration(opened().definition(), reserved.value(), std::move(*change),
+                 std::move(foreign_keys), std::move(reading));
   if (info->handler_ctx != nullptr) return false;
   the_engine().abandon_indexes(reserved.value());  // no memory, as the server has told the client
   return true;

@@ -45,8 +45,8 @@ std::uint64_t ha_rocksdb::bytes_before_load() const {
 bool ha_rocksdb::may_load_rows() const {
   THD* const thd = ha_thd();
   if (session_ == nullptr || is_sequence()) return false;
-  // Checks of foreign keys look into tables and batches.
-  if (writer_->has_references()) return false;
+  // Checks of foreign keys look into tables and batches; what is expired and in the way must go.
+  if (writer_->has_references() || has_expiry()) return false;
   // The metadata lock keeps it as it is until the statement's end.
   if (opened().state().journal.is_open()) return false;
   if (table_share->tmp_table != NO_TMP_TABLE || table->triggers != nullptr ||

@@ -20,12 +20,12 @@ bool ha_rocksdb::is_private_copy() const {
 }
 
 // Where a duplicate is left out it is to be found at its row. Checks of foreign keys look into
-// tables and batches.
+// tables and batches. What is expired, and in the way of a row that is written, must go.
 void ha_rocksdb::begin_copy(bool ignores_duplicates) {
   if (session_ == nullptr || !is_private_copy()) return;
   is_copying_ = true;
   writer_->set_private(true);
-  const bool may_load = !ignores_duplicates && !writer_->has_references();
+  const bool may_load = !ignores_duplicates && !writer_->has_references() && !has_expiry();
   load_after_bytes_ = may_load ? bytes_before_load() : kNoLoad;
 }
 

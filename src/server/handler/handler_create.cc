@@ -9,6 +9,7 @@
 #include "server/handler/ha_rocksdb.h"
 #include "server/handler/index_families.h"
 #include "server/handler/partitioned_tables.h"
+#include "server/handler/row_expiry.h"
 #include "server/handler/undecided_changes.h"
 #include "server/plugin.h"
 #include "server/mariadb.h"
@@ -20,7 +21,10 @@ int ha_rocksdb::create(const char* name, TABLE* form, HA_CREATE_INFO* create_inf
   if (refused != 0) return refused;
   ServerTable translation = translate_table(*form, table_name_of(name), g_plugin->collations);
   std::vector<catalog::ForeignKeyDefinition> foreign_keys;
-  int error = make_foreign_keys(ha_thd(), *form, *create_info, translation, foreign_keys);
+  int error = read_expiry(*form, translation.definition);
+  if (error == 0) {
+    error = make_foreign_keys(ha_thd(), *form, *create_info, translation, foreign_keys);
+  }
   if (error == 0) error = await_references_to_copied(*create_info);
   if (error != 0) return error;
   Status status = the_engine().create_table(
@@ -113,7 +117,10 @@ void ha_rocksdb::update_create_info(HA_CREATE_INFO* create_info) noexcept {
 
 // Asked when partitions are exchanged, and when a table is made one.
 bool ha_rocksdb::check_if_incompatible_data(HA_CREATE_INFO*, uint table_changes) noexcept {
-  if (check_new_partition(ha_thd()) != 0) return COMPATIBLE_DATA_NO;
+  if (check_new_partition(ha_thd()) != 0 ||
+      check_partition_expiry(ha_thd(), opened().definition()) != 0) {
+    return COMPATIBLE_DATA_NO;
+  }
   return table_changes == IS_EQUAL_YES ? COMPATIBLE_DATA_YES : COMPATIBLE_DATA_NO;
 }
 

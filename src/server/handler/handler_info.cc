@@ -6,6 +6,7 @@
 
 #include "server/convert/error_mapping.h"
 #include "server/handler/ha_rocksdb.h"
+#include "server/handler/row_expiry.h"
 #include "server/plugin.h"
 #include "server/sysvars.h"
 #include "server/mariadb.h"
@@ -74,11 +75,11 @@ ulong definition_time(const TABLE_SHARE& share) {
 
 }  // namespace
 
+// The same of all partitions of a table: the server refuses others.
 ulonglong ha_rocksdb::table_flags() const noexcept {
+  const bool may_log = may_log_statements(ha_thd(), table_share) && !says_rows_expire(table_share);
   const ulonglong statements =
-      may_log_statements(ha_thd(), table_share) || logs_unsafe_statements(ha_thd())
-          ? HA_BINLOG_STMT_CAPABLE
-          : 0;
+      may_log || logs_unsafe_statements(ha_thd()) ? HA_BINLOG_STMT_CAPABLE : 0;
   return statements | HA_PARTIAL_COLUMN_READ | HA_TABLE_SCAN_ON_INDEX | HA_REC_NOT_IN_SEQ |
          HA_CAN_GEOMETRY | HA_NULL_IN_KEY | HA_CAN_INDEX_BLOBS | HA_DUPLICATE_POS |
          HA_PRIMARY_KEY_IN_READ_INDEX | HA_PRIMARY_KEY_REQUIRED_FOR_POSITION |

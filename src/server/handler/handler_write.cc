@@ -63,6 +63,7 @@ int ha_rocksdb::write_row(const uchar* record) noexcept {
   if (load_after_bytes_ != kNoLoad && load_ == nullptr) {
     if (Status status = begin_load_if_many(); !status.is_ok()) return report(std::move(status));
   }
+  if (has_expiry()) writer_->set_statement_time(statement_time(ha_thd()));
   Status status = writer_->insert(inserting_transaction(), record);
   if (status.is(ErrorCode::kDuplicateKey)) {
     fill_duplicate_position();
@@ -100,6 +101,7 @@ int ha_rocksdb::end_own_transaction(int error) {
 int ha_rocksdb::update_row(const uchar* old_record, const uchar* new_record) noexcept {
   // The server does not compare where it has not asked for all columns that it writes.
   if (writer_->is_same_row(old_record, new_record)) return HA_ERR_RECORD_IS_THE_SAME;
+  if (has_expiry()) writer_->set_statement_time(statement_time(ha_thd()));
   Status status = writer_->update(transaction(), old_record, new_record,
                                   opened().has_hidden_key() ? cursor_->primary_key() : "");
   if (status.is(ErrorCode::kDuplicateKey)) {

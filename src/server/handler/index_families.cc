@@ -24,8 +24,8 @@ std::string of_index(const KEY& key) {
   return "index `" + std::string(key.name.str, key.name.length) + "`";
 }
 
-// The partitions that a name of a file belongs to: the subpartition, if there are any, first.
-// None in a table without partitions.
+}  // namespace
+
 std::vector<std::string> partition_names(const TABLE& table, std::string_view file) {
   if (table.part_info == nullptr) return {};
   const auto part_of_file = [file](const char* mark) -> std::string_view {
@@ -52,6 +52,8 @@ std::vector<std::string> partition_names(const TABLE& table, std::string_view fi
   return names;
 }
 
+namespace {
+
 // The names of each part of the table that has indexes of its own: the subpartition, if there are
 // any, first. One part without names if the table has no partitions.
 std::vector<std::vector<std::string>> parts_of(const TABLE& table) {
@@ -68,6 +70,8 @@ std::vector<std::vector<std::string>> parts_of(const TABLE& table) {
   return parts;
 }
 
+}  // namespace
+
 bool has_partition(const TABLE& table, const std::string& name) {
   const auto is_named = [&](const std::string& each) {
     return strcasecmp(each.c_str(), name.c_str()) == 0;
@@ -76,6 +80,8 @@ bool has_partition(const TABLE& table, const std::string& name) {
     return std::ranges::any_of(names, is_named);
   });
 }
+
+namespace {
 
 // What a comment assigns to a partition; to the whole table, if `partition` is empty.
 std::optional<std::string> assigned_to(const FamilyOptions& options, const std::string& partition) {

@@ -15,6 +15,13 @@ int check_index_families(const TABLE& table);
 // What of the comments of indexes has no effect, or not the one that it has in MyRocks.
 std::vector<std::string> family_warnings(const TABLE& table);
 
+// The partitions that a name of a file, or of the dictionary, belongs to: the subpartition, if
+// there are any, first. None in a table without partitions.
+std::vector<std::string> partition_names(const TABLE& table, std::string_view file);
+
+// Whether the table has a partition, or a subpartition, of that name, in any case of its letters.
+bool has_partition(const TABLE& table, const std::string& name);
+
 // The families for the indexes of a definition made of `table` (translate_table()), or of the
 // partition of it that is stored as `name`, "database/table#P#partition".
 engine::Engine::FamilyNames index_families(const TABLE& table, std::string_view name);

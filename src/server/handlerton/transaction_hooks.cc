@@ -152,6 +152,8 @@ int start_consistent_snapshot(handlerton*, THD* thd) noexcept {
   const Status status =
       the_engine().transactions().wait_for_ordered([&] { return !session.is_raised(); });
   if (status.is_ok()) {
+    // What is expired is so by the same time for all tables, whenever they are read.
+    session.begin_expiry();
     session.transaction().open_snapshot();
     return 0;
   }

@@ -38,6 +38,11 @@ IndexType type_of(const catalog::TableDefinition& table, const catalog::IndexDef
   return table.has_hidden_key() ? kHiddenPrimary : kPrimary;
 }
 
+// How long rows live; 0: for ever.
+std::uint64_t seconds_of(const catalog::TableDefinition& table) {
+  return table.expiry.has_value() ? table.expiry->lifetime.seconds : 0;
+}
+
 void fill(Rows& rows) {
   kv::Database& database = the_engine().database();
   for (const catalog::TablePointer& table : the_engine().catalog().all_tables()) {
@@ -45,7 +50,7 @@ void fill(Rows& rows) {
     const std::optional<std::uint64_t> next = the_engine().next_auto_increment(table->id);
     for (const catalog::IndexDefinition& index : table->indexes) {
       if (!rows.put(name.schema, name.table, name.partition, index.name, index.family, index.id,
-                    static_cast<int>(type_of(*table, index)), kFormatVersion, 0, 0,
+                    static_cast<int>(type_of(*table, index)), kFormatVersion, seconds_of(*table), 0,
                     kv::family_name(database, index.family), next)) {
         return;
       }
