@@ -249,6 +249,10 @@ Status Database::open_families() {
   // Row locks are ours (lock/); RocksDB's own would only cost.
   transaction_options.skip_concurrency_control = true;
   transaction_options.write_policy = rdb::TxnDBWritePolicy::WRITE_COMMITTED;
+  // RocksDB begins a manifest when it opens.
+  if (const auto changed = newest_manifest_time(options_.directory)) {
+    expiry_clock_.set_taken_until(*changed);
+  }
   Status opened;
   do {
     continuity_ = std::make_unique<wal::WalContinuity>(*files_);

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -94,6 +95,18 @@ Status check_directory(const DatabaseOptions& options) {
                     "', but no file CURRENT; restore that file, which holds the name of the "
                     "newest MANIFEST and an end of line, or a backup, or move the directory away "
                     "to begin with an empty one");
+}
+
+std::optional<std::uint64_t> newest_manifest_time(const std::string& directory) {
+  std::optional<std::uint64_t> newest;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(directory, error)) {
+    struct stat file;
+    const bool is_manifest = entry.path().filename().string().starts_with("MANIFEST-");
+    if (!is_manifest || ::stat(entry.path().c_str(), &file) != 0 || file.st_mtime < 0) continue;
+    newest = std::max(newest.value_or(0), static_cast<std::uint64_t>(file.st_mtime) + 1);
+  }
+  return newest;
 }
 
 }  // namespace basalt::kv

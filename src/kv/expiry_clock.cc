@@ -7,9 +7,22 @@
 #include "base/assert.h"
 
 namespace basalt::kv {
+namespace {
+
+// After so many seconds without a word of the source the replica goes by its clock.
+constexpr std::uint64_t kSourceSilenceMax = 3600;
+
+}  // namespace
 
 ExpiryClock::ExpiryClock(Now now)
     : now_(std::move(now)), taken_until_(now_()), last_compaction_(taken_until_) {}
+
+void ExpiryClock::set_taken_until(std::uint64_t time) {
+  const MutexLock guard(mutex_);
+  BASALT_ASSERT(readers_.empty());
+  taken_until_ = time;
+  last_compaction_ = time;
+}
 
 void ExpiryClock::set_now(Now now) {
   const MutexLock guard(mutex_);
@@ -44,9 +57,20 @@ void ExpiryClock::end_reading(std::uint64_t time) {
   if (--found->second == 0) readers_.erase(found);
 }
 
+void ExpiryClock::follow_source(std::uint64_t time) {
+  const MutexLock guard(mutex_);
+  source_time_ = std::max(source_time_, time);
+  source_heard_ = std::max<std::uint64_t>(now_(), 1);
+}
+
 std::uint64_t ExpiryClock::begin_compaction() {
   const MutexLock guard(mutex_);
-  std::uint64_t time = std::max(now_(), taken_until_);
+  const std::uint64_t now = now_();
+  std::uint64_t time = now;
+  if (source_heard_ != 0 && now < source_heard_ + kSourceSilenceMax) {
+    time = std::min(time, source_time_);
+  }
+  time = std::max(time, taken_until_);
   last_compaction_ = std::max(time, last_compaction_);
   if (!readers_.empty()) time = std::min(time, readers_.begin()->first);
   BASALT_DEBUG_ASSERT(time >= taken_until_);

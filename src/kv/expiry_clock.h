@@ -21,6 +21,9 @@ class ExpiryClock {
   ExpiryClock(const ExpiryClock&) = delete;
   ExpiryClock& operator=(const ExpiryClock&) = delete;
 
+  // Compactions before the start have taken nothing but what is expired at this time. Without it
+  // that is taken to be the time of the start. Not while anybody reads.
+  void set_taken_until(std::uint64_t time);
   // For tests: another clock. Not while anybody reads.
   void set_now(Now now);
   std::uint64_t now() const { return now_(); }
@@ -31,6 +34,10 @@ class ExpiryClock {
   static constexpr std::uint64_t kNow = UINT64_MAX;
   std::uint64_t begin_reading(std::uint64_t wanted = kNow);
   void end_reading(std::uint64_t time);
+  // A replica has come to what its source has done by this time. For the next hour, and as long as
+  // that goes on, compactions take nothing that is not expired at such a time: the source may have
+  // found, and changed, what is expired by now.
+  void follow_source(std::uint64_t time);
   // The latest time at which a compaction has begun; at first that of the start. Who is shown
   // expired rows as long as they are there reads by it: not by an earlier one, or compactions would
   // be held back for ever.
@@ -53,6 +60,8 @@ class ExpiryClock {
   // unknown: all that is expired. No reader has an earlier time, also if the clock is set back.
   std::uint64_t taken_until_ BASALT_GUARDED_BY(mutex_);
   std::uint64_t last_compaction_ BASALT_GUARDED_BY(mutex_);
+  std::uint64_t source_time_ BASALT_GUARDED_BY(mutex_) = 0;   // the latest
+  std::uint64_t source_heard_ BASALT_GUARDED_BY(mutex_) = 0;  // when; 0: never
   // How many read, by their times.
   std::map<std::uint64_t, std::uint64_t> readers_ BASALT_GUARDED_BY(mutex_);
 };
@@ -60,7 +69,8 @@ class ExpiryClock {
 // Someone who reads, for a while.
 class ExpiryReading {
  public:
-  explicit ExpiryReading(ExpiryClock& clock) : clock_(clock), time_(clock.begin_reading()) {}
+  explicit ExpiryReading(ExpiryClock& clock, std::uint64_t wanted = ExpiryClock::kNow)
+      : clock_(clock), time_(clock.begin_reading(wanted)) {}
   ~ExpiryReading() { clock_.end_reading(time_); }
   ExpiryReading(const ExpiryReading&) = delete;
   ExpiryReading& operator=(const ExpiryReading&) = delete;

@@ -56,6 +56,33 @@ TEST_F(ExpiryClockTest, ThoseWhoAreShownExpiredRowsHoldCompactionsBackOnlyOnce) 
   clock_.end_reading(second);
 }
 
+TEST_F(ExpiryClockTest, CompactionsOfAReplicaKeepBehindItsSourceUntilThatIsSilent) {
+  now_ = 100'000;
+  clock_.follow_source(50'000);
+  clock_.follow_source(40'000);
+  EXPECT_EQ(clock_.begin_compaction(), 50'000u);
+  const std::uint64_t applier = clock_.begin_reading(60'000);
+  EXPECT_EQ(applier, 60'000u);
+  clock_.end_reading(applier);
+  clock_.follow_source(60'000);
+  now_ += 3599;
+  EXPECT_EQ(clock_.begin_compaction(), 60'000u);
+  now_ += 1;
+  EXPECT_EQ(clock_.begin_compaction(), now_);
+  clock_.follow_source(70'000);
+  EXPECT_EQ(clock_.begin_compaction(), now_) << "what was taken is not to be seen again";
+}
+
+TEST_F(ExpiryClockTest, WhatWasNotTakenBeforeTheStartMayBeRead) {
+  now_ = 2000;
+  clock_.set_taken_until(1200);
+  EXPECT_EQ(clock_.begin_reading(500), 1200u);
+  EXPECT_EQ(clock_.begin_reading(1300), 1300u);
+  EXPECT_EQ(clock_.begin_compaction(), 1200u);
+  clock_.end_reading(1200);
+  clock_.end_reading(1300);
+}
+
 TEST_F(ExpiryClockTest, AClockThatIsSetBackBringsNoRowBack) {
   EXPECT_EQ(clock_.begin_compaction(), 1000u);
   now_ = 10;

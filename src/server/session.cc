@@ -117,9 +117,12 @@ lock::WaitPolicy Session::wait_policy_of(THD* thd) {
 
 void Session::begin_expiry() {
   using txn::Expiry;
-  if (thd_->rgi_slave != nullptr) {
-    const auto time = static_cast<std::uint64_t>(thd_->query_start());
+  const auto time = static_cast<std::uint64_t>(thd_->query_start());
+  if (thd_->lex->is_stmt_row_injection()) {
+    // Of a replica's thread, or of a BINLOG statement.
     transaction_->expiry().begin(Expiry::kOfSource, time);
+  } else if (thd_->rgi_slave != nullptr) {
+    transaction_->expiry().begin(Expiry::kOfSourcesStatement, time);
   } else {
     transaction_->expiry().begin(shows_expired_rows() ? Expiry::kShown : Expiry::kByClock);
   }

@@ -1,5 +1,6 @@
 #include "table/index_build.h"
 
+#include <atomic>
 #include <limits>
 #include <string>
 #include <utility>
@@ -7,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/failpoint.h"
 #include "bulk/build_directory.h"
+#include "table/entry_files.h"
 #include "table/index_updater.h"
 
 namespace basalt::table {
@@ -51,11 +53,15 @@ Result<std::uint64_t> IndexBuild::catch_up(const Interruption& interruption) {
                        directory.value()->path(), resources_.memory_bytes);
   std::string key;
   append_be32(key, table_->index(0).id);
-  BASALT_TRY(reader_.read(database_, *snapshot, first_open, [&](std::string_view primary_key) {
+  const std::atomic<bool> has_failed = false;  // one thread reads
+  Watch watch(interruption, has_failed);
+  const auto add_row = [&](std::string_view primary_key) -> Status {
+    BASALT_TRY(watch.check());
     key.resize(kIndexIdBytes);
     key.append(primary_key);
     return updater.add(key);
-  }));
+  };
+  BASALT_TRY(reader_.read(database_, *snapshot, first_open, add_row));
   Status status = updater.run(interruption);
   duplicate_ = updater.duplicate();
   BASALT_TRY(std::move(status));

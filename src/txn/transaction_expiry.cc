@@ -20,11 +20,15 @@ void TransactionExpiry::begin(Expiry expiry, std::uint64_t source_time) {
   // So that its end is told, and with it that of its time.
   if (state_ == TransactionState::kIdle) state_ = TransactionState::kActive;
   BASALT_DEBUG_ASSERT(state_ == TransactionState::kActive);
-  inserts_by_clock_ = expiry == Expiry::kOfSource;
   kv::ExpiryClock& clock = database().expiry_clock();
   std::uint64_t wanted = kv::ExpiryClock::kNow;
   if (expiry == Expiry::kShown) wanted = clock.last_compaction();
-  if (expiry == Expiry::kOfSource) wanted = source_time - std::min(source_time, kSourceSeconds);
+  if (expiry == Expiry::kOfSourcesStatement) wanted = source_time;
+  if (expiry == Expiry::kOfSource) {
+    wanted = source_time - std::min(source_time, kSourceSeconds);
+    inserts_by_ = std::max<std::uint64_t>(source_time, 1);
+    clock.follow_source(wanted);
+  }
   time_ = clock.begin_reading(wanted);
 }
 
@@ -32,12 +36,14 @@ void TransactionExpiry::end() {
   if (!time_) return;
   database().expiry_clock().end_reading(*time_);
   time_.reset();
+  inserts_by_ = 0;
 }
 
 std::uint64_t TransactionExpiry::time_of_writes() {
   const std::uint64_t read_time = time();
-  if (!inserts_by_clock_) return read_time;
-  return std::max(read_time, database().expiry_clock().now());
+  if (inserts_by_ == 0) return read_time;
+  // The source's clock may be ahead of ours.
+  return std::max({read_time, inserts_by_, database().expiry_clock().now()});
 }
 
 void TransactionExpiry::note_hidden() {

@@ -21,6 +21,7 @@ enum class Expiry : std::uint8_t {
   // an hour before the source's statement, and rows that are inserted replace those that are by the
   // clock. So a source may take an hour for a transaction.
   kOfSource,
+  kOfSourcesStatement,  // those that were when the source began the statement, which is done again
 };
 
 // By which time rows are expired for one transaction: from when it first asks until its end. No
@@ -55,7 +56,7 @@ class TransactionExpiry {
   TransactionManager& manager_;
   Relaxed<TransactionState>& state_;
   std::optional<std::uint64_t> time_;
-  bool inserts_by_clock_ = false;
+  std::uint64_t inserts_by_ = 0;  // a time of the source, whose inserts go by the clock; else 0
 };
 
 }  // namespace basalt::txn

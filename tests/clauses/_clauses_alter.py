@@ -158,7 +158,8 @@ ALTER: dict[str, list[Clause]] = {
     "alter_option": [
         works("IGNORE_SYM", "INSERT INTO t VALUES (9, 10, 'x'); ALTER IGNORE TABLE t ADD UNIQUE "
               "(c)", "SELECT a FROM t ORDER BY a"),
-        refused(1845, "ONLINE_SYM", "ALTER ONLINE TABLE t ADD INDEX (c)"),
+        works("ONLINE_SYM", "ALTER ONLINE TABLE t ADD INDEX (c)", _OF_T),
+        refused(1845, "ONLINE_SYM", "ALTER ONLINE TABLE t MODIFY c DOUBLE"),
     ],
     "alter_commands": [
         works("", "ALTER TABLE t", _OF_T),

@@ -241,7 +241,9 @@ enum_alter_inplace_result ha_rocksdb::check_if_supported_inplace_alter(
   if (table->s->long_unique_table || table->s->period.unique_keys != 0) {
     return HA_ALTER_INPLACE_NOT_SUPPORTED;
   }
-  if (!looks_for_nulls && !has_expiry()) return HA_ALTER_INPLACE_NOCOPY_NO_LOCK;
+  if (!looks_for_nulls && !has_expiring_part(opened().definition().name)) {
+    return HA_ALTER_INPLACE_NOCOPY_NO_LOCK;
+  }
   // This answer tells the server that the operation is not ALGORITHM=INSTANT.
   if (info->alter_info->algorithm(ha_thd()) == Alter_info::ALTER_TABLE_ALGORITHM_INSTANT) {
     return HA_ALTER_INPLACE_NOCOPY_LOCK;
@@ -266,7 +268,10 @@ bool ha_rocksdb::prepare_inplace_alter_table(TABLE* altered, Alter_inplace_info*
   BASALT_ASSERT(change.has_value());  // as when the server has asked whether it is possible
   std::unique_ptr<kv::ExpiryReading> reading;
   if (catalog::changes_lifetime(opened().definition(), translation.definition)) {
-    reading = std::make_unique<kv::ExpiryReading>(the_engine().database().expiry_clock());
+    const bool is_replica = ha_thd()->rgi_slave != nullptr;
+    reading = std::make_unique<kv::ExpiryReading>(
+        the_engine().database().expiry_clock(),
+        is_replica ? static_cast<std::uint64_t>(ha_thd()->query_start()) : kv::ExpiryClock::kNow);
     change->time = reading->time();
   }
   catalog::ForeignKeyChanges foreign_keys;

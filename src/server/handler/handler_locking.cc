@@ -105,7 +105,11 @@ void ha_rocksdb::begin_statement(THD* thd) {
   session_->register_statement();
   // The session may have another transaction than when a HANDLER began its scan.
   // OPTIMIZE TABLE reads no rows, and is not to hold its own compaction back.
-  if (has_expiry() && thd_sql_command(thd) != SQLCOM_OPTIMIZE) session_->begin_expiry();
+  if (has_expiry() && thd_sql_command(thd) != SQLCOM_OPTIMIZE) {
+    session_->begin_expiry();
+    // What it reads depends on the time: a replica is to be told of rows, not of the statement.
+    thd->lex->set_stmt_unsafe(LEX::BINLOG_STMT_UNSAFE_SYSTEM_FUNCTION);
+  }
   if (cursor_->is_open()) cursor_->go_on_in(transaction());
   writer_->set_wait_policy(session_->wait_policy());
 }

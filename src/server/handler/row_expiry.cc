@@ -253,6 +253,11 @@ int check_times_are_kept(const TABLE& altered, std::string_view name,
   return 0;
 }
 
+bool has_expiring_part(std::string_view name) {
+  return std::ranges::any_of(
+      parts_of(name), [](const catalog::TablePointer& part) { return part->expiry.has_value(); });
+}
+
 bool changes_lifetimes(const TABLE& altered, std::string_view name,
                        const catalog::TableDefinition& altered_definition) {
   return std::ranges::any_of(parts_of(name), [&](const catalog::TablePointer& part) {

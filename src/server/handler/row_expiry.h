@@ -32,6 +32,11 @@ std::vector<std::string> expiry_warnings(const TABLE& table);
 int check_expiry_and_references(const catalog::TableDefinition& table, std::string_view name,
                                 const std::vector<catalog::ForeignKeyDefinition>& foreign_keys);
 
+// Whether rows of the table that is stored as `name`, or of another partition of its table, have
+// their time. The server asks each partition how a table may be altered, and takes the answer that
+// allows most.
+bool has_expiring_part(std::string_view name);
+
 // Whether all parts of the table that is stored as `name` can become those of `altered` by `change`
 // without rows being written anew for their time. Tells the client of an error, and then returns
 // it.
