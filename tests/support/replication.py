@@ -85,6 +85,8 @@ class Link:
                 source_died = False
                 self.start_again()
             problems = self.problems()
+            if problems and source_died and self._refuses_a_beginning():
+                continue  # since it was asked last
             if problems or time.monotonic() > deadline:
                 return problems or [f"the replica has not come to {wanted} in {seconds:.0f} s, is "
                                     f"at {self.replica.query('SELECT @@gtid_slave_pos')[0][0]}"]
