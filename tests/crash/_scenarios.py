@@ -83,10 +83,6 @@ _HELD = (
 _LARGE_ROWS = "SELECT seq AS id, REPEAT(CHAR(64 + seq), 1 << 20) AS s FROM seq_1_to_40"
 _LARGE = ("CREATE TABLE large (id INT PRIMARY KEY, s LONGTEXT) ENGINE=ROCKSDB",
           f"INSERT INTO large {_LARGE_ROWS}")
-_LARGE_CHILD = ("CREATE TABLE first (id INT PRIMARY KEY) ENGINE=ROCKSDB",
-                "INSERT INTO first SELECT seq FROM seq_1_to_40",
-                "CREATE TABLE large (id INT PRIMARY KEY, s LONGTEXT, FOREIGN KEY (id) REFERENCES "
-                "first (id)) ENGINE=ROCKSDB", f"INSERT INTO large {_LARGE_ROWS}")
 
 _PARTED = ("CREATE TABLE parted (id INT PRIMARY KEY, k INT, s VARCHAR(20)) ENGINE=ROCKSDB "
            "PARTITION BY HASH (id) PARTITIONS 3",
@@ -207,8 +203,8 @@ SCENARIOS = (
              (("ALTER TABLE large ADD COLUMN z INT DEFAULT 7, ADD KEY z (z), ALGORITHM=COPY",),),
              _LARGE, ddl_verb="ALTER TABLE", decided=(("txn.load.", False),)),
     Scenario("ALTER TABLE by copy in portions", _COPY,
-             (("ALTER TABLE large ADD COLUMN z INT DEFAULT 7, ALGORITHM=COPY",),), _LARGE_CHILD,
-             ddl_verb="ALTER TABLE", decided=(("copy.", False),)),
+             (("ALTER IGNORE TABLE large ADD COLUMN z INT DEFAULT 7, ALGORITHM=COPY",),), _LARGE,
+             ddl_verb="ALTER IGNORE TABLE", decided=(("copy.", False),)),
     Scenario("ALTER TABLE in place", _IN_PLACE,
              (("ALTER TABLE a ADD KEY s (s(5), k DESC), ADD KEY ks (k, s), ALGORITHM=INPLACE",),
               ("UPDATE a SET s = k",)), _TABLES, ddl_verb="ALTER TABLE", decided=_NEW_INDEX),
