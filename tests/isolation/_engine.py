@@ -225,6 +225,9 @@ class _Run:
         # One that goes on may let the next go on.
         while self._settle_waiting() or self._begin_late():
             pass
+        if outcome.waited_until == self._number:
+            # A deadlock that this step has closed: whether the wait for its end is seen is chance.
+            outcome.waited_until = None
 
     def _settle_waiting(self) -> bool:
         for session in self._waiting:
