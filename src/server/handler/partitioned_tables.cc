@@ -68,10 +68,10 @@ void drop_all_left_partitions() {
   for (const catalog::TablePointer& table : the_engine().catalog().all_tables()) {
     const std::size_t mark = table->name.find(kPartitionMark);
     if (mark == std::string::npos) continue;
-    const std::string name = table->name.substr(0, mark);
-    if (!has_partition_list(name)) names.insert(name);
+    names.insert(table->name.substr(0, mark));
   }
   for (const std::string& name : names) {
+    if (has_partition_list(name)) continue;
     if (is_servers_own_name(name)) {
       const Status status = drop_left_partitions(nullptr, name);
       if (!status.is_ok()) log_message(LogLevel::kError, "left partitions: " + status.message());
