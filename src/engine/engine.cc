@@ -384,26 +384,42 @@ Status Engine::complete_build(table::IndexBuild& build, const table::Interruptio
   return rows.take_status();
 }
 
-Status Engine::publish_altered(BuiltTable table, const void* user) {
+Status Engine::publish_altered(BuiltTable table, const Waiter& waiter) {
   std::vector<BuiltTable> tables;
   tables.push_back(std::move(table));
-  return publish_all_altered(std::move(tables), user, std::nullopt);
+  return publish_all_altered(std::move(tables), waiter, std::nullopt);
 }
 
-Status Engine::publish_all_altered(std::vector<BuiltTable> tables, const void* user,
+Result<std::unique_ptr<txn::Transaction>> Engine::exclude_bound_references(
+    const catalog::TableDefinition& before, const catalog::TableDefinition& altered,
+    const Waiter& waiter) {
+  const auto changes = [&](const catalog::ForeignKeyPointer& key) {
+    return !key->references_itself() && !table::is_parent_bound_alike(*key, before, altered);
+  };
+  if (std::ranges::none_of(catalog_->references_to(before.name), changes)) {
+    return std::unique_ptr<txn::Transaction>();
+  }
+  return exclude_references(before.name, waiter);
+}
+
+Status Engine::publish_all_altered(std::vector<BuiltTable> tables, const Waiter& waiter,
                                    const std::optional<catalog::AlterationId>& alteration) {
   std::vector<catalog::TablePointer> before;
   std::vector<catalog::AlteredTable> altered;
+  std::vector<std::unique_ptr<txn::Transaction>> excluded;
   bool reclaims = false;
   for (const BuiltTable& built : tables) {
     const catalog::TableDefinition& definition = *built.table.definition;
     before.push_back(catalog_->find(definition.name));
     if (before.back() == nullptr) return catalog::table_not_found(definition.name);
+    auto references = exclude_bound_references(*before.back(), definition, waiter);
+    if (!references.is_ok()) return references.take_status();
+    excluded.push_back(std::move(references.value()));
     altered.push_back(built.table);
     reclaims |= catalog_->journal_of(built.table.definition).has_value();
     if (catalog::new_indexes(definition, *before.back()).empty()) continue;
     reclaims = true;
-    BASALT_TRY(check_decided(*before.back(), user));
+    BASALT_TRY(check_decided(*before.back(), waiter.user));
   }
   for (const catalog::AlteredTable& table : altered) close_journal(table.definition);
   BASALT_TRY(catalog_->publish_all_altered(std::move(altered), alteration));

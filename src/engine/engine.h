@@ -161,10 +161,11 @@ class Engine final : public table::TableSource {
   // From now on the tables are those, or all are as they were if it fails. Nobody may have one open
   // who goes on with it. Snapshots that are open now must not read new indexes:
   // Table::index_exists_since(). `alteration` as for catalog::Catalog::publish_all_altered().
-  // kLockTimeout as check_decided(), if indexes go.
-  Status publish_all_altered(std::vector<BuiltTable> tables, const void* user,
+  // kLockTimeout as check_decided(), of `waiter.user`, if indexes come. Where foreign keys of other
+  // tables are to find their rows another way it waits as drop_table() does.
+  Status publish_all_altered(std::vector<BuiltTable> tables, const Waiter& waiter,
                              const std::optional<catalog::AlterationId>& alteration);
-  Status publish_altered(BuiltTable table, const void* user = nullptr);
+  Status publish_altered(BuiltTable table, const Waiter& waiter = {});
   // Has what was built reclaimed, unless it was published.
   void abandon_indexes(const catalog::TablePointer& altered);
 
@@ -221,6 +222,11 @@ class Engine final : public table::TableSource {
   // kInterrupted, kDeadlock.
   Result<std::unique_ptr<txn::Transaction>> exclude_references(std::string_view name,
                                                                const Waiter& waiter);
+  // The same if `altered`, which takes the place of `before`, is not what those who reference the
+  // table have bound: they would look at an index that nobody keeps any more.
+  Result<std::unique_ptr<txn::Transaction>> exclude_bound_references(
+      const catalog::TableDefinition& before, const catalog::TableDefinition& altered,
+      const Waiter& waiter);
   // The table with that layout, ready for rows to be written.
   std::shared_ptr<table::Table> bind_table(const catalog::TablePointer& definition,
                                            const codec::TableLayout& layout, SharedTable& shared)

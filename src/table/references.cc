@@ -204,4 +204,22 @@ std::vector<std::uint32_t> columns_of(const catalog::ForeignKeyDefinition& key,
   return numbers;
 }
 
+bool is_parent_bound_alike(const catalog::ForeignKeyDefinition& key,
+                           const catalog::TableDefinition& before,
+                           const catalog::TableDefinition& altered) {
+  const auto bound = columns_of(key, &catalog::ForeignKeyColumn::parent, before);
+  const auto binds = columns_of(key, &catalog::ForeignKeyColumn::parent, altered);
+  if (bound.empty() || binds.empty()) return bound.empty() && binds.empty();
+  const std::size_t number = find_index_on(before, bound);
+  const std::size_t new_number = find_index_on(altered, binds);
+  const bool is_found = number != before.indexes.size();
+  if (!is_found || new_number == altered.indexes.size()) {
+    return !is_found && new_number == altered.indexes.size();
+  }
+  // An index that is not unique has rows read, as `before` tells, and those that are written later
+  // have another form.
+  return before.indexes[number].id == altered.indexes[new_number].id &&
+         is_unique_on(before, number, bound.size());
+}
+
 }  // namespace basalt::table

@@ -401,7 +401,7 @@ bool ha_rocksdb::commit_inplace_alter_table(TABLE* altered, Alter_inplace_info* 
     tables.push_back(alteration->result());
   }
   Status status = the_engine().publish_all_altered(
-      std::move(tables), ha_thd(), alteration_id(*altered, opened().definition().name));
+      std::move(tables), waiter_of(ha_thd()), alteration_id(*altered, opened().definition().name));
   warn_if_undecided(ha_thd(), status);
   if (!status.is_ok()) return fail_statement(std::move(status));
   for (Alteration* const alteration : alterations) alteration->note_published();
