@@ -98,7 +98,7 @@ Status Catalog::load_tables() {
         }
         auto pointer = std::make_shared<const TableDefinition>(std::move(table.value()));
         mutex_.assert_held();
-        remember_indexes(pointer);
+        owners_.add(pointer);
         tables_.emplace(name, std::move(pointer));
         return Status::ok();
       });
@@ -147,48 +147,11 @@ std::vector<TablePointer> Catalog::all_tables() const {
   return tables;
 }
 
-TablePointer Catalog::find_by_index(IndexId index) const {
-  const MutexLock guard(by_index_mutex_);
-  const auto found = by_index_.find(index);
-  BASALT_DEBUG_ASSERT(found == by_index_.end() || found->second != nullptr);
-  return found == by_index_.end() ? nullptr : found->second;
-}
-
-bool Catalog::has_lifetimes(kv::FamilyId family) {
-  const MutexLock guard(by_index_mutex_);
-  return std::ranges::any_of(by_index_, [family](const auto& known) {
-    const TableDefinition& table = *known.second;
-    return table.expiry.has_value() &&
-           std::ranges::find(table.indexes, family, &IndexDefinition::family) !=
-               table.indexes.end();
-  });
-}
-
-std::optional<RowLifetime> Catalog::lifetime_of(IndexId index) {
-  const TablePointer table = find_by_index(index);
-  if (table == nullptr || !table->expiry.has_value()) return std::nullopt;
-  return table->expiry->lifetime;
-}
-
 IndexState Catalog::state_of(IndexId index) const {
   const MutexLock guard(mutex_);
   if (building_.contains(index)) return IndexState::kBuilding;
   if (dropped_.contains(index)) return IndexState::kDropped;
   return find_by_index(index) == nullptr ? IndexState::kUnknown : IndexState::kInUse;
-}
-
-void Catalog::remember_indexes(const TablePointer& table) {
-  BASALT_DEBUG_ASSERT(!table->indexes.empty());  // the first is the primary
-  const MutexLock guard(by_index_mutex_);
-  for (const IndexDefinition& index : table->indexes) by_index_[index.id] = table;
-}
-
-void Catalog::forget_indexes(const TableDefinition& table) {
-  const MutexLock guard(by_index_mutex_);
-  for (const IndexDefinition& index : table.indexes) {
-    const std::size_t erased = by_index_.erase(index.id);
-    BASALT_DEBUG_ASSERT(erased == 1);
-  }
 }
 
 IndexId Catalog::newest_id() const {
@@ -241,7 +204,7 @@ Result<TablePointer> Catalog::create(TableDefinition table, std::uint64_t auto_i
   for (ForeignKeyDefinition& key : foreign_keys) foreign_keys_.add(std::move(key));
   auto pointer = std::make_shared<const TableDefinition>(std::move(table));
   tables_[pointer->name] = pointer;
-  remember_indexes(pointer);
+  owners_.add(pointer);
   return TablePointer(pointer);
 }
 
@@ -269,7 +232,7 @@ Status Catalog::drop(std::string_view name) {
   for (const IndexDefinition& index : table.indexes) {
     dropped_.emplace(index.id, DroppedIndex{index.id, index.family});
   }
-  forget_indexes(table);
+  owners_.remove(table);
   tables_.erase(found);
   return Status::ok();
 }
@@ -297,7 +260,7 @@ Status Catalog::rename(std::string_view from, std::string_view to, References re
   replace_foreign_keys(std::move(keys));
   tables_.erase(found);
   auto pointer = std::make_shared<const TableDefinition>(std::move(renamed));
-  remember_indexes(pointer);
+  owners_.add(pointer);
   tables_[pointer->name] = pointer;
   return Status::ok();
 }
@@ -324,8 +287,8 @@ Result<TablePointer> Catalog::truncate(std::string_view name) {
     dropped_.emplace(index.id, DroppedIndex{index.id, index.family});
   }
   found->second = std::make_shared<const TableDefinition>(std::move(emptied));
-  forget_indexes(*old);
-  remember_indexes(found->second);
+  owners_.remove(*old);
+  owners_.add(found->second);
   return TablePointer(found->second);
 }
 

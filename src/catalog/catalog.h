@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "base/mutex.h"
@@ -14,6 +13,7 @@
 #include "catalog/altered_definition.h"
 #include "catalog/definitions.h"
 #include "catalog/foreign_key_registry.h"
+#include "catalog/index_owners.h"
 #include "kv/database.h"
 
 // The dictionary: which tables and indexes exist.
@@ -26,8 +26,6 @@
 // Threads     Safe from any thread. Definitions are immutable and shared.
 // Format      docs/formats/catalog.md.
 namespace basalt::catalog {
-
-using TablePointer = std::shared_ptr<const TableDefinition>;
 
 // kTableNotFound for the table of that dictionary name.
 Status table_not_found(std::string_view name);
@@ -94,7 +92,7 @@ class Catalog final : public kv::LifetimeSource {
   std::vector<TablePointer> all_tables() const;
   // The table that an index belongs to; null if there is none. Unlike find() it never waits for a
   // change of the dictionary, and so neither for a flush, which asks.
-  TablePointer find_by_index(IndexId index) const BASALT_EXCLUDES(by_index_mutex_);
+  TablePointer find_by_index(IndexId index) const { return owners_.find(index); }
   // Waits for a change of the dictionary.
   IndexState state_of(IndexId index) const;
   // The newest id of a table or index, zero before the first. Grows with every create() and
@@ -173,8 +171,10 @@ class Catalog final : public kv::LifetimeSource {
   bool is_family_in_use(kv::FamilyId family, std::string& user) const;
 
   // How long rows of indexes live; of those that are being built, as of their table.
-  bool has_lifetimes(kv::FamilyId family) override;
-  std::optional<RowLifetime> lifetime_of(IndexId index) override;
+  bool has_lifetimes(kv::FamilyId family) override { return owners_.has_lifetimes(family); }
+  std::optional<RowLifetime> lifetime_of(IndexId index) override {
+    return owners_.lifetime_of(index);
+  }
 
   std::vector<DroppedIndex> dropped_indexes() const;
   // To be called when an index's entries are gone. Buffered: a crash may bring the index back, to
@@ -207,11 +207,8 @@ class Catalog final : public kv::LifetimeSource {
                                           kv::WriteBatch& batch) BASALT_REQUIRES(mutex_);
   void publish(Publication publication) BASALT_REQUIRES(mutex_);
   // Of what is built for `altered`, what is in no table is a dropped index from now on.
-  void end_building(const TablePointer& altered) BASALT_REQUIRES(mutex_)
-      BASALT_EXCLUDES(by_index_mutex_);
+  void end_building(const TablePointer& altered) BASALT_REQUIRES(mutex_);
   void put_definition(const TableDefinition& table, kv::WriteBatch& batch) const;
-  void remember_indexes(const TablePointer& table) BASALT_EXCLUDES(by_index_mutex_);
-  void forget_indexes(const TableDefinition& table) BASALT_EXCLUDES(by_index_mutex_);
   void queue_indexes(const TableDefinition& table, kv::WriteBatch& batch);
   IndexId allocate_ids(TableDefinition& table, kv::WriteBatch& batch) BASALT_REQUIRES(mutex_);
   // Gives ids from `next` on to `keys` and puts them; returns the next id.
@@ -247,8 +244,7 @@ class Catalog final : public kv::LifetimeSource {
   ForeignKeyRegistry foreign_keys_ BASALT_GUARDED_BY(mutex_);
   std::uint32_t next_id_ BASALT_GUARDED_BY(mutex_) = 0;
   std::atomic<std::uint64_t> generation_{0};
-  mutable Mutex by_index_mutex_{MutexRank::kCatalogByIndex};  // never held during a write
-  std::unordered_map<IndexId, TablePointer> by_index_ BASALT_GUARDED_BY(by_index_mutex_);
+  IndexOwners owners_;
 };
 
 }  // namespace basalt::catalog

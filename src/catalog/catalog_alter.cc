@@ -51,11 +51,10 @@ Result<TablePointer> Catalog::reserve_indexes(TableDefinition altered, const Tab
   BASALT_TRY(database_.write(batch, kv::Durability::kSynced));
   BASALT_FAILPOINT("catalog.reserve_indexes.after_write");
   next_id_ = next;
-  const MutexLock by_index_guard(by_index_mutex_);
   for (const DroppedIndex& index : reserved) {
     const bool is_new = building_.emplace(index.id, BuiltIndex{index, pointer}).second;
     BASALT_DEBUG_ASSERT(is_new && !dropped_.contains(index.id));
-    by_index_[index.id] = pointer;
+    owners_.add_built(index.id, pointer);
   }
   return TablePointer(pointer);
 }
@@ -144,8 +143,8 @@ void Catalog::publish(Publication publication) {
   const auto found = tables_.find(altered->name);
   BASALT_DEBUG_ASSERT(found != tables_.end());
   found->second = altered;
-  forget_indexes(publication.dropped);
-  remember_indexes(altered);
+  owners_.remove(publication.dropped);
+  owners_.add(altered);
 }
 
 Result<bool> Catalog::is_completed(const AlterationId& alteration) const {
@@ -167,13 +166,11 @@ Status Catalog::forget_alterations() {
 }
 
 void Catalog::end_building(const TablePointer& altered) {
-  const MutexLock by_index_guard(by_index_mutex_);
   std::erase_if(building_, [&](const auto& built) {
     if (built.second.altered != altered) return false;
     mutex_.assert_held();
     dropped_.emplace(built.first, built.second.index);
-    by_index_mutex_.assert_held();
-    by_index_.erase(built.first);
+    owners_.remove(built.first);
     return true;
   });
 }

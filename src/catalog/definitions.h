@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -94,6 +95,8 @@ struct TableDefinition {
   const IndexDefinition* find_secondary(std::string_view index_name) const;
   bool operator==(const TableDefinition&) const = default;
 };
+// Definitions do not change: a changed table has another one.
+using TablePointer = std::shared_ptr<const TableDefinition>;
 
 // Appends the stored form of `table` to `out`.
 void append_definition(const TableDefinition& table, std::string& out);

@@ -20,7 +20,7 @@ Result<TablePointer> Catalog::store_system_time(std::string_view name,
   BASALT_TRY(database_.write(batch, kv::Durability::kSynced));
   begin_generation();
   found->second = std::make_shared<const TableDefinition>(std::move(table));
-  remember_indexes(found->second);
+  owners_.add(found->second);
   return found->second;
 }
 

@@ -43,7 +43,7 @@ Result<std::unique_ptr<Engine>> Engine::start(const EngineOptions& options,
   engine->database_->expiry_clock().set_takes_rows(options.takes_expired_rows);
   engine->database_->set_lifetimes(engine->catalog_.get());
   for (const catalog::TablePointer& table : engine->catalog_->all_tables()) {
-    if (table->expiry.has_value()) engine->compact_periodically(*table);
+    engine->renew_weekly_compactions(*table);
   }
   engine->collations_ = collations;
   engine->locks_ = std::make_unique<lock::LockManager>(options.locks, observer);
@@ -250,14 +250,21 @@ Status Engine::create_table(catalog::TableDefinition definition, std::uint64_t a
     table = created.value();
   }
   note_new_table(table);
-  if (table->expiry.has_value()) compact_periodically(*table);
+  renew_weekly_compactions(*table);
   return Status::ok();
 }
 
 // Files that nobody changes have expired rows, too.
-void Engine::compact_periodically(const catalog::TableDefinition& table) {
+void Engine::renew_weekly_compactions(const catalog::TableDefinition& table) {
+  if (!table.expiry.has_value()) return;
   for (const catalog::IndexDefinition& index : table.indexes) {
-    const Status status = database_->compact_periodically(index.family);
+    bool has_lifetimes = false;
+    Status status;
+    do {
+      has_lifetimes = catalog_->has_lifetimes(index.family);
+      status = database_->set_compacts_weekly(index.family, has_lifetimes);
+      // Another table may have come or gone meanwhile.
+    } while (status.is_ok() && has_lifetimes != catalog_->has_lifetimes(index.family));
     if (status.is_ok()) continue;
     log_message(LogLevel::kWarning, "expired rows of table '" + table.name +
                                         "' may stay for long: " + status.message());
@@ -285,6 +292,7 @@ Status Engine::drop_table(std::string_view name, const void* user, Undecided und
     const MutexLock guard(mutex_);
     shared_tables_.erase(definition->id);
   }
+  if (definition != nullptr) renew_weekly_compactions(*definition);
   worker_->wake();
   return Status::ok();
 }
@@ -444,6 +452,8 @@ void Engine::note_altered(const catalog::TableDefinition& before, const BuiltTab
     }
   }
   if (built.rows.has_value()) statistics(altered)->set_exact_rows(*built.rows);
+  renew_weekly_compactions(before);
+  renew_weekly_compactions(*altered);
 }
 
 void Engine::close_journal(const catalog::TablePointer& altered) {

@@ -232,7 +232,8 @@ class Engine final : public table::TableSource {
                                            const codec::TableLayout& layout, SharedTable& shared)
       BASALT_REQUIRES(mutex_);
   void note_new_table(const catalog::TablePointer& definition);
-  void compact_periodically(const catalog::TableDefinition& table);
+  // Has the families of a table whose rows expire, or did, compacted as often as their tables need.
+  void renew_weekly_compactions(const catalog::TableDefinition& table);
   Status place(catalog::TableDefinition& table, const FamilyNames& families)
       BASALT_REQUIRES(placement_mutex_);
   StoredIndex describe(catalog::IndexId id, const kv::Family& family);

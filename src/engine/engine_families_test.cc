@@ -4,6 +4,7 @@
 
 #include "base/test_support.h"
 #include "engine/engine.h"
+#include "kv/reports.h"
 #include "table/test_support.h"
 
 // Goal: indexes are in the column families that were asked for, whatever becomes of their tables,
@@ -121,6 +122,41 @@ TEST_F(EngineFamiliesTest, AnIndexIsBuiltInTheFamilyThatIsNamedForItAndOthersSta
   must(engine_->publish_altered({altered, build->rows()}));
   EXPECT_EQ(places(), (std::vector<std::string>{"default", "two", "new", "three", "default"}));
   EXPECT_EQ(entries(), std::vector<std::uint64_t>(5, 3));
+}
+
+TEST_F(EngineFamiliesTest, FamiliesAreCompactedWeeklyAsLongAsTheyHaveTablesWhoseRowsExpire) {
+  const auto are_compacted = [&] {
+    std::vector<std::string> names;
+    kv::Database& database = engine_->database();
+    for (const kv::Family& family : database.families()) {
+      for (const auto& [option, value] : kv::family_options(database, family.id)) {
+        if (option == "periodic_compaction_seconds" && value != "0") names.push_back(family.name);
+      }
+    }
+    std::ranges::sort(names);
+    return names;
+  };
+  using Names = std::vector<std::string>;
+  catalog::TableDefinition expires = make_definition(Keys::kId);
+  expires.expiry = catalog::RowExpiry{{.seconds = 10}, catalog::RowExpiry::kNoColumn};
+  catalog::TableDefinition small = expires;
+  small.indexes.erase(small.indexes.begin() + table::test::kByCity);
+  must(engine_->create_table(small, 1, {"one", "one", "two", "two"}));
+  EXPECT_EQ(are_compacted(), (Names{"one", "two"}));
+  const auto altered = must(engine_->reserve_indexes(expires, {"", "", "new", "", ""}));
+  EXPECT_EQ(are_compacted(), (Names{"one", "two"}));
+  must(engine_->publish_altered(altered));
+  EXPECT_EQ(are_compacted(), (Names{"new", "one", "two"}));
+  expires.name = "test/other";
+  must(engine_->create_table(expires, 1, kFamilies));
+  crash();
+  EXPECT_EQ(are_compacted(), (Names{"default", "new", "one", "three", "two"}));
+  must(engine_->drop_table("test/orders"));
+  EXPECT_EQ(are_compacted(), (Names{"default", "three", "two"}));
+  must(engine_->truncate_table("test/other"));
+  EXPECT_EQ(are_compacted(), (Names{"default", "three", "two"}));
+  must(engine_->drop_table("test/other"));
+  EXPECT_EQ(are_compacted(), Names());
 }
 
 TEST_F(EngineFamiliesTest, AFamilyGoesWhenItsTablesAreGoneAndNotBefore) {

@@ -294,9 +294,9 @@ class Database {
   // From now on compactions ask `source` which entries are expired, and take them. As with
   // set_key_structures().
   void set_lifetimes(LifetimeSource* source);
-  // Has files of the family, also those that nobody changes any more, compacted within a week, so
-  // that what is expired goes; unless an administrator has said otherwise.
-  Status compact_periodically(FamilyId family);
+  // From now on files of the family, also those that nobody changes any more, are compacted within
+  // a week, so that what is expired goes; or are not. What an administrator has said stays.
+  Status set_compacts_weekly(FamilyId family, bool is_set);
   // Changes an option of RocksDB's while the database is open. kInvalidArgument, with its text.
   Status set_option(const std::string& name, const std::string& value);
   // Changes options of column families: FamilyOptions::change(). kInvalidArgument if RocksDB cannot

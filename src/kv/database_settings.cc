@@ -41,14 +41,17 @@ Status Database::set_family_options(std::string_view text) {
       });
 }
 
-Status Database::compact_periodically(FamilyId family) {
-  constexpr std::string_view kWeek = "604800";
+Status Database::set_compacts_weekly(FamilyId family, bool is_set) {
+  // No round number, which could be an administrator's.
+  constexpr std::uint64_t kWeek = 7 * 24 * 3600 + 1;
+  const MutexLock guard(resume_mutex_);
   const FamilyHold hold = hold_family(family);
-  if (hold == nullptr || db_->GetOptions(hold.get()).periodic_compaction_seconds != 0) {
-    return Status::ok();
-  }
+  if (hold == nullptr) return Status::ok();
+  const std::uint64_t before = is_set ? 0 : kWeek;
+  const std::uint64_t after = is_set ? kWeek : 0;
+  if (db_->GetOptions(hold.get()).periodic_compaction_seconds != before) return Status::ok();
   return rdb::from_rocksdb(
-      db_->SetOptions(hold.get(), {{"periodic_compaction_seconds", std::string(kWeek)}}));
+      db_->SetOptions(hold.get(), {{"periodic_compaction_seconds", std::to_string(after)}}));
 }
 
 bool Database::set_rate_limit(std::uint64_t bytes) {

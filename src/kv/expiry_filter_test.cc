@@ -119,15 +119,23 @@ TEST_F(ExpiryFilterTest, ADamagedValueStays) {
   EXPECT_TRUE(has(7, "a"));
 }
 
-TEST_F(ExpiryFilterTest, FilesAreCompactedPeriodicallyOnlyWhereThatWasAskedFor) {
+TEST_F(ExpiryFilterTest, FilesAreCompactedWeeklyAsLongAsThatIsAskedForAndNobodyHasSaidOtherwise) {
   const auto period = [this] {
     return database_->rocksdb()
         .GetOptions(database_->family_handle(kDefaultFamily))
         .periodic_compaction_seconds;
   };
   EXPECT_EQ(period(), 0u);
-  must(database_->compact_periodically(kDefaultFamily));
-  EXPECT_EQ(period(), 604800u);
+  must(database_->set_compacts_weekly(kDefaultFamily, true));
+  EXPECT_EQ(period(), 604801u);
+  must(database_->set_compacts_weekly(kDefaultFamily, true));
+  EXPECT_EQ(period(), 604801u);
+  must(database_->set_compacts_weekly(kDefaultFamily, false));
+  EXPECT_EQ(period(), 0u);
+  must(database_->set_family_options("default={periodic_compaction_seconds=3600}"));
+  must(database_->set_compacts_weekly(kDefaultFamily, true));
+  must(database_->set_compacts_weekly(kDefaultFamily, false));
+  EXPECT_EQ(period(), 3600u);
 }
 
 }  // namespace

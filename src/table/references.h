@@ -103,8 +103,8 @@ std::vector<std::uint32_t> columns_of(const catalog::ForeignKeyDefinition& key,
                                       std::string catalog::ForeignKeyColumn::*side,
                                       const catalog::TableDefinition& table);
 
-// Whether rows of a child find their parents in `altered` as they do in `before`, two definitions of
-// the key's parent: in the same index, and without a look at what else a row has.
+// Whether rows of a child find their parents in `altered` as they do in `before`, two definitions
+// of the key's parent: in the same index, and without a look at what else a row has.
 bool is_parent_bound_alike(const catalog::ForeignKeyDefinition& key,
                            const catalog::TableDefinition& before,
                            const catalog::TableDefinition& altered);
