@@ -20,6 +20,7 @@ Worker::Worker(kv::Database& database, catalog::Catalog& catalog, Task every_rou
                IndexesInUse in_use)
     : database_(database),
       catalog_(catalog),
+      wal_limit_(database),
       every_round_(std::move(every_round)),
       in_use_(std::move(in_use)),
       thread_([this] { run(); }) {}
@@ -70,6 +71,7 @@ void Worker::run() {
     // Space may come back while nobody writes, and others use the device, too.
     database_.health().measure_space();
     sync_wal();
+    limit_wal();
     reclaim_dropped();
     guard.lock();
   }
@@ -108,6 +110,15 @@ void Worker::sync_wal() {
   // That the engine is read-only has been logged.
   if (status.is_ok() || status.is(ErrorCode::kReadOnly)) return;
   log_message(LogLevel::kError, "log sync: " + status.message());
+}
+
+// Failures of the disk make the engine read-only, which is logged.
+void Worker::limit_wal() {
+  if (!database_.health().check_not_read_only().is_ok()) return;
+  if (reclaiming_ && has_replayed_wals_) {
+    has_replayed_wals_ = !wal_limit_.release_replayed().is_ok();
+  }
+  wal_limit_.renew().ignore("it is tried again in the next round");
 }
 
 void Worker::reclaim_dropped() {

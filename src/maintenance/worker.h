@@ -9,6 +9,7 @@
 #include "base/mutex.h"
 #include "catalog/catalog.h"
 #include "kv/database.h"
+#include "kv/wal_limit.h"
 
 // Work that no user waits for.
 namespace basalt::maintenance {
@@ -18,6 +19,7 @@ namespace basalt::maintenance {
 //   - measures the free space of the device;
 //   - releases snapshots and iterators that nobody uses;
 //   - syncs the WAL, if commits leave that to the background;
+//   - keeps the WAL small: kv::WalLimit;
 //   - gives back the space of dropped indexes to which nobody can write any more.
 // A failure is logged and tried again with the next round. Stopped by the destructor, between
 // two steps.
@@ -63,6 +65,7 @@ class Worker {
   void run_tasks();
   static void log_failure(NamedTask& task, const Status& status);
   void sync_wal();
+  void limit_wal();
   void reclaim_dropped();
 
   kv::Database& database_;
@@ -74,7 +77,9 @@ class Worker {
   bool stopping_ BASALT_GUARDED_BY(mutex_) = false;
   bool woken_ BASALT_GUARDED_BY(mutex_) = false;
   std::vector<NamedTask> new_tasks_ BASALT_GUARDED_BY(mutex_);
-  std::vector<NamedTask> tasks_;  // of the thread; then of the destructor
+  std::vector<NamedTask> tasks_;   // of the thread; then of the destructor
+  kv::WalLimit wal_limit_;         // of the thread
+  bool has_replayed_wals_ = true;  // likewise
   const Task every_round_;
   const IndexesInUse in_use_;
   std::thread thread_;  // last: starts when everything else is there
