@@ -139,11 +139,14 @@ TablePointer Catalog::find(std::string_view name) const {
   return found == tables_.end() ? nullptr : found->second;
 }
 
-std::vector<TablePointer> Catalog::all_tables() const {
+std::vector<TablePointer> Catalog::all_tables(std::string_view prefix) const {
   const MutexLock guard(mutex_);
   std::vector<TablePointer> tables;
-  tables.reserve(tables_.size());
-  for (const auto& [name, table] : tables_) tables.push_back(table);
+  if (prefix.empty()) tables.reserve(tables_.size());
+  for (auto table = tables_.lower_bound(prefix); table != tables_.end(); ++table) {
+    if (!table->first.starts_with(prefix)) break;
+    tables.push_back(table->second);
+  }
   return tables;
 }
 

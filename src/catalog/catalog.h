@@ -89,7 +89,10 @@ class Catalog final : public kv::LifetimeSource {
 
   // Null if there is no such table.
   TablePointer find(std::string_view name) const;
-  std::vector<TablePointer> all_tables() const;
+  // Those whose names begin with `prefix`, in the order of their names.
+  std::vector<TablePointer> all_tables(std::string_view prefix = {}) const;
+  // Whether rows of any table have their time.
+  bool has_lifetimes() const { return owners_.has_lifetimes(); }
   // The table that an index belongs to; null if there is none. Unlike find() it never waits for a
   // change of the dictionary, and so neither for a flush, which asks.
   TablePointer find_by_index(IndexId index) const { return owners_.find(index); }

@@ -35,6 +35,11 @@ bool IndexOwners::has_lifetimes(std::uint32_t family) const {
   return expiring_.contains(family);
 }
 
+bool IndexOwners::has_lifetimes() const {
+  const MutexLock guard(mutex_);
+  return !expiring_.empty();
+}
+
 void IndexOwners::add(const TablePointer& table) {
   BASALT_DEBUG_ASSERT(!table->indexes.empty());  // the first is the primary
   const MutexLock guard(mutex_);

@@ -22,6 +22,8 @@ class IndexOwners {
   std::optional<RowLifetime> lifetime_of(IndexId index) const;
   // Whether an index of the family is of a table whose rows expire. Asked by each compaction.
   bool has_lifetimes(std::uint32_t family) const;
+  // The same of any family.
+  bool has_lifetimes() const;
 
   // All indexes of the table are its own from now on, whosever they were.
   void add(const TablePointer& table);

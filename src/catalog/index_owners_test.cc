@@ -40,13 +40,16 @@ TEST(IndexOwnersTest, AFamilyHasLifetimesUntilItsLastIndexWithOneGoes) {
   IndexOwners owners;
   owners.add(make_table({1, 2}, false));
   EXPECT_FALSE(owners.has_lifetimes(kFamily));
+  EXPECT_FALSE(owners.has_lifetimes());
   owners.add(make_table({3, 4}, true));
   EXPECT_TRUE(owners.has_lifetimes(kFamily));
+  EXPECT_TRUE(owners.has_lifetimes());
   EXPECT_FALSE(owners.has_lifetimes(kOther));
   owners.remove(3);
   EXPECT_TRUE(owners.has_lifetimes(kFamily));
   owners.add(make_table({4}, false));  // its rows expire no more
   EXPECT_FALSE(owners.has_lifetimes(kFamily));
+  EXPECT_FALSE(owners.has_lifetimes());
   owners.add(make_table({4}, true, kOther));
   EXPECT_TRUE(owners.has_lifetimes(kOther));
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <span>
 
 #include "kv/families.h"
 #include "server/convert/comment_options.h"
@@ -20,39 +21,14 @@ std::string_view comment_of(const KEY& key) {
   return {key.comment.str, key.comment.length};
 }
 
+bool has_comments(const TABLE& table) {
+  return std::ranges::any_of(std::span(table.key_info, table.s->keys),
+                             [](const KEY& key) { return !comment_of(key).empty(); });
+}
+
 std::string of_index(const KEY& key) {
   return "index `" + std::string(key.name.str, key.name.length) + "`";
 }
-
-}  // namespace
-
-std::vector<std::string> partition_names(const TABLE& table, std::string_view file) {
-  if (table.part_info == nullptr) return {};
-  const auto part_of_file = [file](const char* mark) -> std::string_view {
-    const std::size_t start = file.find(mark, file.rfind('/') + 1);
-    if (start == std::string_view::npos) return {};
-    const std::string_view rest = file.substr(start + std::strlen(mark));
-    return rest.substr(0, rest.find('#'));
-  };
-  const auto is_named = [](const partition_element& part, std::string_view file_part) {
-    std::array<char, FN_REFLEN> encoded{};
-    const uint length = tablename_to_filename(part.partition_name, encoded.data(), FN_REFLEN);
-    return std::string_view(encoded.data(), length) == file_part;
-  };
-  std::vector<std::string> names;
-  List_iterator<partition_element> parts(table.part_info->partitions);
-  while (partition_element* part = parts++) {
-    if (!is_named(*part, part_of_file("#P#"))) continue;
-    List_iterator<partition_element> subparts(part->subpartitions);
-    while (const partition_element* subpart = subparts++) {
-      if (is_named(*subpart, part_of_file("#SP#"))) names.emplace_back(subpart->partition_name);
-    }
-    names.emplace_back(part->partition_name);
-  }
-  return names;
-}
-
-namespace {
 
 // The names of each part of the table that has indexes of its own: the subpartition, if there are
 // any, first. One part without names if the table has no partitions.
@@ -70,7 +46,35 @@ std::vector<std::vector<std::string>> parts_of(const TABLE& table) {
   return parts;
 }
 
+// The part of a file's name behind a mark; empty if it has none.
+std::string_view part_of_file(std::string_view file, std::string_view mark) {
+  const std::size_t start = file.find(mark, file.rfind('/') + 1);
+  if (start == std::string_view::npos) return {};
+  const std::string_view rest = file.substr(start + mark.size());
+  return rest.substr(0, rest.find('#'));
+}
+
+std::string in_file_names(const std::string& name) {
+  std::array<char, FN_REFLEN> encoded{};
+  const uint length = tablename_to_filename(name.c_str(), encoded.data(), FN_REFLEN);
+  return {encoded.data(), length};
+}
+
 }  // namespace
+
+PartitionNames::PartitionNames(const TABLE& table) {
+  if (table.part_info == nullptr) return;
+  for (std::vector<std::string>& names : parts_of(table)) {
+    const std::string subpartition = names.size() > 1 ? in_file_names(names.front()) : "";
+    by_file_.emplace(std::pair(in_file_names(names.back()), subpartition), std::move(names));
+  }
+}
+
+std::vector<std::string> PartitionNames::of(std::string_view file) const {
+  const auto found = by_file_.find(
+      std::pair(std::string(part_of_file(file, "#P#")), std::string(part_of_file(file, "#SP#"))));
+  return found == by_file_.end() ? std::vector<std::string>() : found->second;
+}
 
 bool has_partition(const TABLE& table, const std::string& name) {
   const auto is_named = [&](const std::string& each) {
@@ -163,7 +167,9 @@ std::vector<std::string> family_warnings(const TABLE& table) {
 }
 
 engine::Engine::FamilyNames index_families(const TABLE& table, std::string_view name) {
-  const std::vector<std::string> partitions = partition_names(table, name);
+  std::vector<std::string> partitions;
+  // Each partition asks, and its names are those of one among all.
+  if (has_comments(table)) partitions = PartitionNames(table).of(name);
   const uint primary = table.s->primary_key;
   // The primary one comes first, also if it is hidden and so has no comment.
   engine::Engine::FamilyNames families(1);
@@ -186,7 +192,7 @@ bool moves_indexes(const TABLE& table, const TABLE& altered) {
       const KEY& known = table.key_info[j];
       const bool is_same =
           key.name.length == known.name.length && strcasecmp(key.name.str, known.name.str) == 0;
-      if (!is_same) continue;
+      if (!is_same || (comment_of(key).empty() && comment_of(known).empty())) continue;
       for (const std::vector<std::string>& part : parts) {
         if (family_of(key, altered, part) != family_of(known, table, part)) return true;
       }

@@ -1,6 +1,8 @@
 #pragma once
+#include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/engine.h"
@@ -15,9 +17,19 @@ int check_index_families(const TABLE& table);
 // What of the comments of indexes has no effect, or not the one that it has in MyRocks.
 std::vector<std::string> family_warnings(const TABLE& table);
 
-// The partitions that a name of a file, or of the dictionary, belongs to: the subpartition, if
-// there are any, first. None in a table without partitions.
-std::vector<std::string> partition_names(const TABLE& table, std::string_view file);
+// The names of a table's partitions by those of their files, which are also those in the
+// dictionary.
+class PartitionNames {
+ public:
+  explicit PartitionNames(const TABLE& table);
+  // Of the partition that `file` belongs to: the subpartition, if there are any, first. None in a
+  // table without partitions.
+  std::vector<std::string> of(std::string_view file) const;
+
+ private:
+  // By what files have for the partition and the subpartition, which may be empty.
+  std::map<std::pair<std::string, std::string>, std::vector<std::string>> by_file_;
+};
 
 // Whether the table has a partition, or a subpartition, of that name, in any case of its letters.
 bool has_partition(const TABLE& table, const std::string& name);

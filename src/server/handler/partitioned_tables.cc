@@ -27,11 +27,7 @@ bool has_partition_list(std::string_view name) {
 bool is_partition(std::string_view name) { return name.find(kPartitionMark) != name.npos; }
 
 std::vector<catalog::TablePointer> partitions_of(std::string_view name) {
-  const std::string prefix = std::string(name).append(kPartitionMark);
-  std::vector<catalog::TablePointer> tables = the_engine().catalog().all_tables();
-  std::erase_if(
-      tables, [&](const catalog::TablePointer& table) { return !table->name.starts_with(prefix); });
-  return tables;
+  return the_engine().catalog().all_tables(std::string(name).append(kPartitionMark));
 }
 
 Status rename_with_partitions(std::string_view from, std::string_view to) {

@@ -30,6 +30,11 @@ int refuse(uint code, const std::string& text) {
   return HA_WRONG_CREATE_OPTION;
 }
 
+bool says_how_rows_expire(const TABLE& table) {
+  return !options_in(comment_of(table), kDuration).empty() ||
+         !options_in(comment_of(table), kColumn).empty();
+}
+
 // An assignment as it stands in the comment.
 std::string text_of(const CommentOption& option, std::string_view name) {
   const std::string partition = option.partition.empty() ? "" : option.partition + "_";
@@ -166,8 +171,11 @@ std::vector<std::string> replaced_partition(THD* thd, const TABLE& whole) {
   return {};
 }
 
-// A table, or all partitions of the one that has the partition `name`.
-std::vector<catalog::TablePointer> parts_of(std::string_view name) {
+// A table, or all partitions of the one that has the partition `name`. None if no rows expire, nor
+// will by the comment of `altered`: each partition asks for all of them.
+std::vector<catalog::TablePointer> parts_of(std::string_view name, const TABLE* altered) {
+  const bool is_to_expire = altered != nullptr && says_how_rows_expire(*altered);
+  if (!is_to_expire && !the_engine().catalog().has_lifetimes()) return {};
   const std::size_t mark = name.find(kPartitionMark);
   if (mark != std::string_view::npos) return partitions_of(name.substr(0, mark));
   const catalog::TablePointer table = the_engine().catalog().find(name);
@@ -177,7 +185,10 @@ std::vector<catalog::TablePointer> parts_of(std::string_view name) {
 }  // namespace
 
 int read_expiry(const TABLE& table, catalog::TableDefinition& definition) {
-  return read_expiry(table, partition_names(table, definition.name), definition);
+  definition.expiry.reset();
+  // Names of partitions cost something, and each of them asks.
+  if (!says_how_rows_expire(table)) return 0;
+  return read_expiry(table, PartitionNames(table).of(definition.name), definition);
 }
 
 bool says_rows_expire(const TABLE_SHARE* share) {
@@ -193,6 +204,25 @@ int check_partition_expiry(THD* thd, const catalog::TableDefinition& table) {
   }
   const std::vector<std::string> partition = replaced_partition(thd, *altered->table);
   if (partition.empty()) return 0;
+// Calls `use` with each part of the table that is stored as `name`, and with what it is to become.
+// Returns as read_expiry().
+template <typename Use>
+int for_each_part(const TABLE& altered, std::string_view name,
+                  const catalog::TableDefinition& altered_definition, const Use& use) {
+  const std::vector<catalog::TablePointer> parts = parts_of(name, &altered);
+  if (parts.empty()) return 0;
+  const PartitionNames names(altered);
+  catalog::TableDefinition becomes = altered_definition;
+  for (const catalog::TablePointer& part : parts) {
+    becomes.name = part->name;
+    if (const int error = read_expiry(altered, names.of(part->name), becomes); error != 0) {
+      return error;
+    }
+    use(*part, becomes);
+  }
+  return 0;
+}
+
   catalog::TableDefinition expected = table;
   if (const int error = read_expiry(*altered->table, partition, expected); error != 0) return error;
   const bool is_same =
@@ -244,27 +274,28 @@ int check_times_are_kept(const TABLE& altered, std::string_view name,
                          const catalog::TableChange& change,
                          const catalog::TableDefinition& altered_definition, bool& are_kept) {
   are_kept = true;
-  for (const catalog::TablePointer& part : parts_of(name)) {
-    catalog::TableDefinition becomes = altered_definition;
-    becomes.name = part->name;
-    if (const int error = read_expiry(altered, becomes); error != 0) return error;
-    are_kept = are_kept && catalog::keeps_row_times(*part, change, becomes);
-  }
-  return 0;
+  return for_each_part(
+      altered, name, altered_definition,
+      [&](const catalog::TableDefinition& part, const catalog::TableDefinition& becomes) {
+        are_kept = are_kept && catalog::keeps_row_times(part, change, becomes);
+      });
 }
 
 bool has_expiring_part(std::string_view name) {
-  return std::ranges::any_of(
-      parts_of(name), [](const catalog::TablePointer& part) { return part->expiry.has_value(); });
+  return std::ranges::any_of(parts_of(name, nullptr), [](const catalog::TablePointer& part) {
+    return part->expiry.has_value();
+  });
 }
 
 bool changes_lifetimes(const TABLE& altered, std::string_view name,
                        const catalog::TableDefinition& altered_definition) {
-  return std::ranges::any_of(parts_of(name), [&](const catalog::TablePointer& part) {
-    catalog::TableDefinition becomes = altered_definition;
-    becomes.name = part->name;
-    return read_expiry(altered, becomes) == 0 && catalog::changes_lifetime(*part, becomes);
-  });
+  bool changes = false;
+  const int error = for_each_part(
+      altered, name, altered_definition,
+      [&](const catalog::TableDefinition& part, const catalog::TableDefinition& becomes) {
+        changes = changes || catalog::changes_lifetime(part, becomes);
+      });
+  return error == 0 && changes;
 }
 
 }  // namespace basalt::server
