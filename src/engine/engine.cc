@@ -41,6 +41,7 @@ Result<std::unique_ptr<Engine>> Engine::start(const EngineOptions& options,
   engine->key_layouts_ = std::make_unique<stats::KeyLayouts>(*engine->catalog_, collations);
   engine->database_->set_key_structures(engine->key_layouts_.get());
   engine->database_->expiry_clock().set_takes_rows(options.takes_expired_rows);
+  if (options.is_replica) engine->database_->expiry_clock().set_is_replica(options.is_replica);
   engine->database_->set_lifetimes(engine->catalog_.get());
   for (const catalog::TablePointer& table : engine->catalog_->all_tables()) {
     engine->renew_weekly_compactions(*table);

@@ -1,4 +1,6 @@
 #pragma once
+#include <functional>
+
 #include "kv/options.h"
 #include "lock/lock_manager.h"
 
@@ -10,6 +12,8 @@ struct EngineOptions {
   lock::LockManager::Options locks;
   // Whether compactions take rows that are expired.
   bool takes_expired_rows = true;
+  // As kv::ExpiryClock::set_is_replica(); null: it is none.
+  std::function<bool()> is_replica;
 };
 
 }  // namespace basalt::engine

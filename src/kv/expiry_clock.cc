@@ -24,6 +24,10 @@ void ExpiryClock::set_taken_until(std::uint64_t time) {
   last_compaction_ = time;
 }
 
+void ExpiryClock::set_is_replica(std::function<bool()> is_replica) {
+  is_replica_ = std::move(is_replica);
+}
+
 void ExpiryClock::set_now(Now now) {
   const MutexLock guard(mutex_);
   BASALT_ASSERT(readers_.empty());
@@ -59,14 +63,23 @@ void ExpiryClock::end_reading(std::uint64_t time) {
 
 void ExpiryClock::follow_source(std::uint64_t time) {
   const MutexLock guard(mutex_);
-  source_time_ = std::max(source_time_, time);
-  source_heard_ = std::max<std::uint64_t>(now_(), 1);
+  const std::uint64_t now = now_();
+  // One event whose time is ahead must not speak for those that follow.
+  source_time_ = std::max(source_time_, std::min(time, now - std::min(now, kSourceSeconds)));
+  source_heard_ = std::max<std::uint64_t>(now, 1);
+}
+
+std::uint64_t ExpiryClock::taken_until() const {
+  const MutexLock guard(mutex_);
+  return taken_until_;
 }
 
 std::uint64_t ExpiryClock::begin_compaction() {
+  const bool is_replica = is_replica_();
   const MutexLock guard(mutex_);
   const std::uint64_t now = now_();
   std::uint64_t time = now;
+  if (is_replica) time -= std::min(time, kSourceSeconds);
   if (source_heard_ != 0 && now < source_heard_ + kSourceSilenceMax) {
     time = std::min(time, source_time_);
   }

@@ -24,6 +24,12 @@ class ExpiryClock {
   // Compactions before the start have taken nothing but what is expired at this time. Without it
   // that is taken to be the time of the start. Not while anybody reads.
   void set_taken_until(std::uint64_t time);
+  // Not while a compaction may begin: each asks from then on whether this server is, or may be, a
+  // replica; then they take nothing that is not expired for an hour (kSourceSeconds), as what a
+  // source's transaction has found and changed may be. Called by any thread; it must not wait.
+  void set_is_replica(std::function<bool()> is_replica);
+  // How long a source may take for a transaction, by whose time it has found rows.
+  static constexpr std::uint64_t kSourceSeconds = 3600;
   // For tests: another clock. Not while anybody reads.
   void set_now(Now now);
   std::uint64_t now() const { return now_(); }
@@ -34,15 +40,17 @@ class ExpiryClock {
   static constexpr std::uint64_t kNow = UINT64_MAX;
   std::uint64_t begin_reading(std::uint64_t wanted = kNow);
   void end_reading(std::uint64_t time);
-  // A replica has come to what its source has done by this time. For the next hour, and as long as
-  // that goes on, compactions take nothing that is not expired at such a time: the source may have
-  // found, and changed, what is expired by now.
+  // A replica has come to what its source has found at this time, an hour before now at the latest.
+  // For the next hour, and as long as that goes on, compactions take nothing that is not expired at
+  // such a time: the source may have found, and changed, what is expired by now.
   void follow_source(std::uint64_t time);
   // The latest time at which a compaction has begun; at first that of the start. Who is shown
   // expired rows as long as they are there reads by it: not by an earlier one, or compactions would
   // be held back for ever.
   std::uint64_t last_compaction() const;
 
+  // What is expired at this time may be gone, in part.
+  std::uint64_t taken_until() const;
   // A compaction begins, and may take what is expired at the time returned.
   std::uint64_t begin_compaction();
 
@@ -54,6 +62,7 @@ class ExpiryClock {
 
  private:
   Now now_;
+  std::function<bool()> is_replica_ = [] { return false; };
   std::atomic<bool> takes_rows_{true};
   mutable Mutex mutex_{MutexRank::kExpiryClock};
   // Compactions may have taken what is expired at this time, and nothing else. At first that is

@@ -73,6 +73,27 @@ TEST_F(ExpiryClockTest, CompactionsOfAReplicaKeepBehindItsSourceUntilThatIsSilen
   EXPECT_EQ(clock_.begin_compaction(), now_) << "what was taken is not to be seen again";
 }
 
+TEST_F(ExpiryClockTest, AnEventOfTheFutureDoesNotSpeakForThoseThatFollow) {
+  now_ = 100'000;
+  clock_.follow_source(200'000);
+  now_ += 10;
+  EXPECT_EQ(clock_.begin_compaction(), 100'000u - ExpiryClock::kSourceSeconds);
+}
+
+TEST_F(ExpiryClockTest, CompactionsOfAReplicaTakeNothingThatHasNotBeenExpiredForAnHour) {
+  bool is_replica = true;
+  clock_.set_is_replica([&] { return is_replica; });
+  now_ = 100'000;
+  EXPECT_EQ(clock_.begin_compaction(), 96'400u);
+  clock_.follow_source(96'000);
+  now_ = 103'000;
+  EXPECT_EQ(clock_.begin_compaction(), 96'400u) << "it lags";
+  now_ = 110'000;
+  EXPECT_EQ(clock_.begin_compaction(), 106'400u) << "it is silent";
+  is_replica = false;
+  EXPECT_EQ(clock_.begin_compaction(), 110'000u);
+}
+
 TEST_F(ExpiryClockTest, WhatWasNotTakenBeforeTheStartMayBeRead) {
   now_ = 2000;
   clock_.set_taken_until(1200);

@@ -128,6 +128,17 @@ void Session::begin_expiry() {
   }
 }
 
+// By the time at which the statement has begun, and perhaps waited, rows would live on that have
+// been seen to be gone.
+std::uint64_t Session::lifetime_change_time() {
+  if (lifetime_change_query_ != thd_->query_id && thd_->rgi_slave == nullptr) {
+    thd_->start_time = static_cast<my_time_t>(the_engine().database().expiry_clock().now());
+    thd_->start_time_sec_part = 0;
+  }
+  lifetime_change_query_ = thd_->query_id;
+  return static_cast<std::uint64_t>(thd_->query_start());
+}
+
 txn::Transaction& Session::copy() {
   if (copy_ == nullptr) copy_ = the_engine().transactions().make_transaction(thd_);
   return *copy_;

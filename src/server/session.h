@@ -45,6 +45,9 @@ class Session final : public table::Interruption {
 
   // Before rows are read that may expire: by which time they do, until the transaction ends.
   void begin_expiry();
+  // When the lifetime of rows changes by the statement that runs, in seconds since 1970: for all
+  // partitions of its table, and on replicas, which are told it as the statement's time.
+  std::uint64_t lifetime_change_time();
 
   // ---- copies: rows on their way into a table that nobody else can open before all of them are
   // there, and that the server drops otherwise, also after a crash. They are in a transaction of
@@ -95,6 +98,7 @@ class Session final : public table::Interruption {
   // Those left in the last statement: its cursors refer to them until it ends.
   std::vector<std::shared_ptr<txn::Transaction>> left_;
   std::unique_ptr<txn::Transaction> copy_;
+  query_id_t lifetime_change_query_ = 0;  // for which lifetime_change_time() was asked
   bool owes_sync_ = false;
   bool commits_in_the_middle_ = false;  // as the statement began
   std::uint64_t rows_since_commit_ = 0;

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "kv/rocksdb_library.h"
 #include "server/plugin.h"
+#include "server/replica.h"
 #include "server/sysvar_values.h"
 
 namespace basalt::server {
@@ -312,6 +313,7 @@ engine::EngineOptions options_from_variables() {
   database.rocksdb = options_for_rocksdb();
   options.locks.deadlock_detect = detects_deadlocks(nullptr);
   options.takes_expired_rows = g_enable_ttl != 0;
+  options.is_replica = may_be_replica;
 #define BASALT_SETTING(...)
 #define BASALT_ROCKSDB_SETTING(...)
 #define BASALT_CHOSEN_SETTING(name, kind, scope, change, default_value, limits, text, field, rule) \

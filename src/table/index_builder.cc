@@ -54,10 +54,12 @@ IndexBuilder::IndexBuilder(kv::Database& database, const Table& table,
 }
 
 Result<std::uint64_t> IndexBuilder::run() {
-  // As a compaction: nobody sees what is expired then, now or later.
+  // As a compaction: nobody sees what is expired then, now or later. Where none takes rows the
+  // build must not either.
   if (table_.has_expiry()) {
+    kv::ExpiryClock& clock = database_.expiry_clock();
     expired_before_ = table_.definition().expiry->lifetime.expired_before(
-        database_.expiry_clock().begin_compaction());
+        clock.takes_rows() ? clock.begin_compaction() : clock.taken_until());
   }
   Result<std::vector<KeyRange>> ranges = row_ranges();
   if (!ranges.is_ok()) return ranges.take_status();

@@ -276,8 +276,9 @@ Status RowWriter::update(txn::Transaction& transaction, const std::uint8_t* old_
     make_entry(i, old_record, old_key_, old_time, entry.old_key, entry.old_value);
     make_entry(i, new_record, new_key_, time, entry.key, entry.value);
     if (entry.old_key == entry.key) {
-      // Who looks the value up with its lock held must not be led to a row that is about to go.
-      if (moves) BASALT_TRY(lock_vacated(transaction, i, old_record));
+      // Who looks the value up with its lock held must not be led to a row that is about to go, nor
+      // take one for expired that is about to live longer.
+      if (moves || old_time != time) BASALT_TRY(lock_vacated(transaction, i, old_record));
       // What only the entry's value tells, the row or the letters' case, is new to a read with
       // locks: it may have passed over the entry for the old value.
       if (entry.old_value != entry.value) new_values_.push_back(entry.key);

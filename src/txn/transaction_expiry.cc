@@ -8,8 +8,9 @@
 namespace basalt::txn {
 namespace {
 
-// How long a source may take for a transaction, by whose time it has found rows.
-constexpr std::uint64_t kSourceSeconds = 3600;
+// A row that a source has inserted replaces what is about to expire here: the source's clock may
+// have been ahead, and it has looked later than when the statement began, whose time is known.
+constexpr std::uint64_t kClockDifference = 60;
 
 }  // namespace
 
@@ -25,7 +26,8 @@ void TransactionExpiry::begin(Expiry expiry, std::uint64_t source_time) {
   if (expiry == Expiry::kShown) wanted = clock.last_compaction();
   if (expiry == Expiry::kOfSourcesStatement) wanted = source_time;
   if (expiry == Expiry::kOfSource) {
-    wanted = source_time - std::min(source_time, kSourceSeconds);
+    const std::uint64_t not_ahead = std::min(source_time, clock.now());
+    wanted = not_ahead - std::min(not_ahead, kv::ExpiryClock::kSourceSeconds);
     inserts_by_ = std::max<std::uint64_t>(source_time, 1);
     clock.follow_source(wanted);
   }
@@ -42,8 +44,8 @@ void TransactionExpiry::end() {
 std::uint64_t TransactionExpiry::time_of_writes() {
   const std::uint64_t read_time = time();
   if (inserts_by_ == 0) return read_time;
-  // The source's clock may be ahead of ours.
-  return std::max({read_time, inserts_by_, database().expiry_clock().now()});
+  const std::uint64_t now = database().expiry_clock().now();
+  return std::max({read_time, inserts_by_, now + kClockDifference});
 }
 
 void TransactionExpiry::note_hidden() {

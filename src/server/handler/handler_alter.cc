@@ -268,11 +268,9 @@ bool ha_rocksdb::prepare_inplace_alter_table(TABLE* altered, Alter_inplace_info*
   BASALT_ASSERT(change.has_value());  // as when the server has asked whether it is possible
   std::unique_ptr<kv::ExpiryReading> reading;
   if (catalog::changes_lifetime(opened().definition(), translation.definition)) {
-    const bool is_replica = ha_thd()->rgi_slave != nullptr;
-    reading = std::make_unique<kv::ExpiryReading>(
-        the_engine().database().expiry_clock(),
-        is_replica ? static_cast<std::uint64_t>(ha_thd()->query_start()) : kv::ExpiryClock::kNow);
-    change->time = reading->time();
+    const std::uint64_t time = Session::of(ha_thd()).lifetime_change_time();
+    reading = std::make_unique<kv::ExpiryReading>(the_engine().database().expiry_clock(), time);
+    change->time = std::max(time, reading->time());
   }
   catalog::ForeignKeyChanges foreign_keys;
   const int error = change_foreign_keys(ha_thd(), *info->create_info, opened().definition(),

@@ -88,6 +88,7 @@ int ha_rocksdb::rename_table(const char* from, const char* to) noexcept {
       error != 0) {
     return error;
   }
+  if (const int error = check_expiry_and_name(old_name, new_name); error != 0) return error;
   const auto references = is_replaced && known_as.empty() ? References::kStay : References::kFollow;
   Status status = the_engine().rename_table(old_name, new_name, renamed, references, known_as,
                                             waiter_of(ha_thd()));

@@ -41,6 +41,17 @@ std::string text_of(const CommentOption& option, std::string_view name) {
   return partition + std::string(name) + "=" + option.value;
 }
 
+// An assignment that is made twice to one part of the table, or to all of it.
+std::optional<CommentOption> find_repeated(const std::vector<CommentOption>& options) {
+  for (auto option = options.begin(); option != options.end(); ++option) {
+    const auto is_same = [&](const CommentOption& other) {
+      return strcasecmp(option->partition.c_str(), other.partition.c_str()) == 0;
+    };
+    if (std::any_of(options.begin(), option, is_same)) return *option;
+  }
+  return std::nullopt;
+}
+
 // What the comment assigns to the first of the partitions for which there is something; else to the
 // whole table.
 std::optional<CommentOption> find_option(const TABLE& table, std::string_view name,
@@ -115,6 +126,14 @@ int check_table(const TABLE& table, const catalog::TableDefinition& definition,
 int read_expiry(const TABLE& table, const std::vector<std::string>& partitions,
                 catalog::TableDefinition& definition) {
   definition.expiry.reset();
+  for (const std::string_view name : {kDuration, kColumn}) {
+    const std::optional<CommentOption> repeated =
+        find_repeated(options_in(comment_of(table), name));
+    if (!repeated.has_value()) continue;
+    return refuse(ER_RDB_TTL_DURATION_FORMAT,
+                  text_of(*repeated, name) + " in the COMMENT comes after another " +
+                      std::string(name) + "= for the same rows; leave one of them");
+  }
   const std::optional<CommentOption> duration = find_option(table, kDuration, partitions);
   const std::optional<CommentOption> column = find_option(table, kColumn, partitions);
   if (!duration.has_value()) {
@@ -182,6 +201,25 @@ std::vector<catalog::TablePointer> parts_of(std::string_view name, const TABLE* 
   return table == nullptr ? std::vector<catalog::TablePointer>() : std::vector{table};
 }
 
+// Calls `use` with each part of the table that is stored as `name`, and with what it is to become.
+// Returns as read_expiry().
+template <typename Use>
+int for_each_part(const TABLE& altered, std::string_view name,
+                  const catalog::TableDefinition& altered_definition, const Use& use) {
+  const std::vector<catalog::TablePointer> parts = parts_of(name, &altered);
+  if (parts.empty()) return 0;
+  const PartitionNames names(altered);
+  catalog::TableDefinition becomes = altered_definition;
+  for (const catalog::TablePointer& part : parts) {
+    becomes.name = part->name;
+    if (const int error = read_expiry(altered, names.of(part->name), becomes); error != 0) {
+      return error;
+    }
+    use(*part, becomes);
+  }
+  return 0;
+}
+
 }  // namespace
 
 int read_expiry(const TABLE& table, catalog::TableDefinition& definition) {
@@ -204,25 +242,6 @@ int check_partition_expiry(THD* thd, const catalog::TableDefinition& table) {
   }
   const std::vector<std::string> partition = replaced_partition(thd, *altered->table);
   if (partition.empty()) return 0;
-// Calls `use` with each part of the table that is stored as `name`, and with what it is to become.
-// Returns as read_expiry().
-template <typename Use>
-int for_each_part(const TABLE& altered, std::string_view name,
-                  const catalog::TableDefinition& altered_definition, const Use& use) {
-  const std::vector<catalog::TablePointer> parts = parts_of(name, &altered);
-  if (parts.empty()) return 0;
-  const PartitionNames names(altered);
-  catalog::TableDefinition becomes = altered_definition;
-  for (const catalog::TablePointer& part : parts) {
-    becomes.name = part->name;
-    if (const int error = read_expiry(altered, names.of(part->name), becomes); error != 0) {
-      return error;
-    }
-    use(*part, becomes);
-  }
-  return 0;
-}
-
   catalog::TableDefinition expected = table;
   if (const int error = read_expiry(*altered->table, partition, expected); error != 0) return error;
   const bool is_same =
@@ -268,6 +287,12 @@ int check_expiry_and_references(const catalog::TableDefinition& table, std::stri
     if (parent != nullptr && parent->expiry.has_value()) return refuse_key(key.name);
   }
   return 0;
+}
+
+int check_expiry_and_name(std::string_view name, std::string_view new_name) {
+  const catalog::TablePointer table = the_engine().catalog().find(name);
+  if (table == nullptr || !table->expiry.has_value()) return 0;
+  return check_expiry_and_references(*table, new_name, {});
 }
 
 int check_times_are_kept(const TABLE& altered, std::string_view name,

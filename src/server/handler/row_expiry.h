@@ -32,6 +32,9 @@ std::vector<std::string> expiry_warnings(const TABLE& table);
 int check_expiry_and_references(const catalog::TableDefinition& table, std::string_view name,
                                 const std::vector<catalog::ForeignKeyDefinition>& foreign_keys);
 
+// The same of a table that gets another name, to which others may lead.
+int check_expiry_and_name(std::string_view name, std::string_view new_name);
+
 // Whether rows of the table that is stored as `name`, or of another partition of its table, have
 // their time. The server asks each partition how a table may be altered, and takes the answer that
 // allows most.

@@ -52,10 +52,12 @@ int prepare(handlerton*, THD* thd, bool all) noexcept {
     transaction.end_statement();
     return 0;
   }
+  const bool is_users = thd->transaction->xid_state.is_explicit_XA();
+  // A user may leave it so for long, and it reads nothing more.
+  if (!transaction.has_writes() && is_users) transaction.expiry().end();
   if (!transaction.has_writes()) return 0;
   XID xid;
   thd_get_xid(thd, reinterpret_cast<MYSQL_XID*>(&xid));
-  const bool is_users = thd->transaction->xid_state.is_explicit_XA();
   const Status status = transaction.prepare(name_of(xid), commit_durability(thd), is_users);
   if (!status.is_ok()) log_message(LogLevel::kError, "prepare: " + status.message());
   report_failure("the transaction cannot be prepared", status);
