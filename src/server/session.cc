@@ -154,6 +154,15 @@ Status Session::commit_full_portion() {
 Status Session::commit_copy() {
   if (copy_ == nullptr) return Status::ok();
   Status status = copy_->commit(kv::Durability::kBuffered);
+  if (!status.is_ok() && copy_->state() == txn::Transaction::State::kOrdered) {
+    // The server drops the table. If its rows cannot be given up now they come with the next start,
+    // at which the server drops what is left of the statement, or when the engine can write again.
+    const Status cancelled = copy_->cancel_loaded();
+    if (!cancelled.is_ok()) {
+      left_.push_back(std::move(copy_));
+      the_engine().transactions().keep_decided(left_.back(), txn::Decision::kCommit);
+    }
+  }
   copy_.reset();
   BASALT_TRY(std::move(status));
   // For all portions at once.

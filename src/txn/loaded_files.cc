@@ -107,11 +107,16 @@ Status publish_loaded_files(kv::Database& database, std::span<const LoadedFiles>
     BASALT_TRY(database.ingest(files, kv::Ingested::kNewToSnapshots));
     BASALT_FAILPOINT("txn.load.after_ingest");
   }
+  return forget_loaded_files(database, loads, kv::Durability::kBuffered);
+}
+
+Status forget_loaded_files(kv::Database& database, std::span<const LoadedFiles> loads,
+                           kv::Durability durability) {
   kv::WriteBatch records;
   for (const LoadedFiles& load : loads) {
     records.remove(kv::kSystemFamily, loaded_files_key(load.directory->number()));
   }
-  return database.write(records, kv::Durability::kBuffered);
+  return database.write(records, durability);
 }
 
 Status recover_loaded_files(kv::Database& database, const std::set<std::uint32_t>& prepared) {

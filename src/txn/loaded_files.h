@@ -52,6 +52,10 @@ bool is_loaded_files_key(std::string_view key);
 // Whether the files may have been ingested by an earlier attempt.
 enum class Attempt : std::uint8_t { kFirst, kRepeated };
 
+// Removes the records of loads: no start takes their files in any more.
+Status forget_loaded_files(kv::Database& database, std::span<const LoadedFiles> loads,
+                           kv::Durability durability);
+
 // Ingests the files of loads whose records are committed, and removes the records. An error: they
 // are as they were, or ingested, and a repeated attempt goes on.
 Status publish_loaded_files(kv::Database& database, std::span<const LoadedFiles> loads,

@@ -158,6 +158,27 @@ TEST_F(LoadedFilesTest, RowsGoWithTheRollback) {
   EXPECT_FALSE(has_directories());
 }
 
+// Of a table that goes: nobody has seen it.
+TEST_F(LoadedFilesTest, FilesThatCannotBeTakenInAreGivenUp) {
+  auto transaction = begin_with_load();
+  for (const auto& file : fs::recursive_directory_iterator(directory() + "/loads")) {
+    if (file.path().extension() == ".sst") fs::remove(file);
+  }
+  EXPECT_FALSE(transaction->commit(kv::Durability::kSynced).is_ok());
+  ASSERT_EQ(transaction->state(), Transaction::State::kOrdered);
+  EXPECT_NE(rows().find("record"), std::string::npos);
+  must(transaction->cancel_loaded());
+  EXPECT_EQ(transaction->state(), Transaction::State::kIdle);
+  EXPECT_EQ(rows().find("record"), std::string::npos);
+  EXPECT_FALSE(has_directories());
+  transaction->begin_statement(test::kRr);
+  test::put(*transaction, key_of(7), "row");
+  test::commit(*transaction);
+  transaction.reset();
+  store_.crash();
+  EXPECT_NE(rows().find("7,"), std::string::npos);
+}
+
 TEST_F(LoadedFilesTest, APreparedLoadSurvivesACrash) {
   for (const bool commits : {false, true}) {
     {

@@ -233,9 +233,8 @@ class Transaction {
   // error it is either prepared, then not durably, or active: to be rolled back.
   Status prepare(const std::string& name, kv::Durability durability,
                  bool keeps_value_locks = false);
-  // Gives a prepared transaction its commit ticket: it will be committed, whatever
-  // happens. In the binary log it ends at `offset` of `file`, if that is not empty. Takes less than
-  // a microsecond; others see nothing of it before commit().
+  // Gives a prepared transaction its commit ticket: it will be committed, whatever happens. It ends
+  // at `offset` of `file` in the binary log, if that is not empty. Takes less than a microsecond.
   void take_commit_ticket(std::string_view file, std::uint64_t offset);
   // Whether recovery finds in the binary log that it is to be committed: one that is ordered, has a
   // ticket, and was not named by a user, to whom recovery leaves what is prepared.
@@ -246,12 +245,13 @@ class Transaction {
   // not synced: its prepare is on disk, and so is the decision. After an error a prepared or
   // ordered one is as it was (TransactionManager::keep_decided()); others are to be rolled back.
   Status commit(kv::Durability durability);
-  // Commits what was changed so far, and goes on with the statement: its locks stay, and so does
-  // its snapshot until the statement ends. What was committed is not undone by any rollback. After
-  // an error it is to be rolled back.
+  // Commits what was changed so far, and goes on with the statement, its locks and its snapshot. No
+  // rollback undoes what was committed. After an error it is to be rolled back.
   Status commit_portion(kv::Durability durability);
   // Fails only if it is prepared, and then it stays so: TransactionManager::keep_decided().
   Status rollback();
+  // Gives up files that a written commit could not take in (kOrdered). An error: it is as it was.
+  Status cancel_loaded();
 
  private:
   friend class TransactionManager;

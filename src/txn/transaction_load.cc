@@ -149,4 +149,16 @@ Status Transaction::write_and_publish() {
   return status;
 }
 
+Status Transaction::cancel_loaded() {
+  BASALT_ASSERT(state_ == State::kOrdered && is_commit_written_ && !loaded_.empty());
+  // Synced: the tables go, and no later start may take the files in.
+  BASALT_TRY(forget_loaded_files(manager_.database(), loaded_, kv::Durability::kSynced));
+  {
+    const BatchGuard guard(*this);
+    drop_batch();
+  }
+  finish();
+  return Status::ok();
+}
+
 }  // namespace basalt::txn

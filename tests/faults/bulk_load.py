@@ -26,6 +26,8 @@ _ROWS = 20_000
 # Rows of 1 KB, in no order.
 _LOAD = ("INSERT INTO d.t SELECT seq * 7919 % 20011, seq, REPEAT(MD5(seq), 32) "
          f"FROM d.seq_1_to_{_ROWS}")
+_COPIES = ("ALTER TABLE d.t FORCE, ALGORITHM=COPY",
+           "CREATE TABLE d.c (PRIMARY KEY (id)) ENGINE=ROCKSDB SELECT * FROM d.t")
 _KILLS_AFTER_SECONDS = (0.1, 0.3, 0.6)
 
 
@@ -84,6 +86,36 @@ class BulkLoad:
         self._server.query("DELETE FROM d.t WHERE id >= 0")
         return problems
 
+    def fail_copy_behind_commit(self, copy: str, restarts: bool) -> list[str]:
+        """The same of a statement that copies the rows into a table which it gives up then."""
+        self._load()
+        self._server.query("SET GLOBAL rocksdb_force_flush_memtable_now = ON")
+        self._server.query("SET GLOBAL rocksdb_pause_background_work = ON")
+        self._faults.set(Call.WRITE, "MANIFEST", errno.EIO)
+        problems: list[str] = []
+        try:
+            self._server.query(copy)
+            problems.append("the statement succeeds")
+        except pymysql.err.Error:
+            pass
+        if not self._faults.failures():
+            problems.append("nothing failed")
+        self._faults.heal()
+        if not restarts:
+            self._server.query("SET GLOBAL rocksdb_pause_background_work = OFF")
+            self._server.query("SET GLOBAL rocksdb_resume = ON")
+            problems += self._check(1 + _ROWS)
+        # What the statement could not drop goes then.
+        self._server.kill()
+        self._server.start()
+        problems += self._check(1 + _ROWS) + checks.left_tables(self._server)
+        self._server.query("DROP TABLE IF EXISTS d.c")
+        self._server.query(copy)
+        problems += self._check(1 + _ROWS)
+        self._server.query("DROP TABLE IF EXISTS d.c")
+        self._server.query("DELETE FROM d.t WHERE id >= 0")
+        return problems
+
     def _load(self, logs: bool = True) -> None:
         with self._server.connect() as connection, connection.cursor() as cursor:
             cursor.execute(f"SET rocksdb_bulk_load = 1, sql_log_bin = {int(logs)}")
@@ -111,6 +143,9 @@ def run(work: Workspace, _: argparse.Namespace) -> Tally:
                   f"{'a start' if restarts else 'a resume'} follows",
                   test.fail_behind_commit(logs, restarts))
                  for logs in (True, False) for restarts in (True, False)]
+    outcomes += [(f"those of {copy} are not taken in, and a {'start' if restarts else 'resume'} "
+                  "follows", test.fail_copy_behind_commit(copy, restarts))
+                 for copy in _COPIES for restarts in (True, False)]
     return tally_of(outcomes)
 
 
