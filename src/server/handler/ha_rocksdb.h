@@ -218,6 +218,7 @@ class ha_rocksdb final : public handler {
   lock::WaitPolicy wait_policy() const;
   // Has rows be written with a look at foreign keys, as the session wants it: 0 or an error.
   int bind_references(THD* thd);
+  int bind_newer_references();
   Status renew_references();
   Status lock_parents();
   // What keeps the statement from using the table: 0 or an error.
@@ -334,6 +335,7 @@ class ha_rocksdb final : public handler {
   std::unique_ptr<table::Cursor> cursor_;
   std::unique_ptr<table::RowWriter> writer_;
   std::unique_ptr<table::ReferenceEnforcer> references_;  // null: there are no foreign keys
+  std::uint64_t bound_generation_ = UINT64_MAX;           // when bind_references() was last asked
   std::uint64_t references_generation_ = UINT64_MAX;      // of the catalog, when they were bound
   std::optional<lock::LockMode> row_lock_;
   bool skip_locked_ = false;

@@ -96,12 +96,15 @@ class Alteration final : public inplace_alter_handler_ctx {
         builds_(!catalog::new_indexes(table, *altered_).empty()),
         change_(std::move(change)),
         foreign_keys_(std::move(foreign_keys)),
-        reading_(std::move(reading)) {}
+        reading_(std::move(reading)),
+        generation_(the_engine().catalog().generation()) {}
   ~Alteration() override { abandon(); }
 
   // Whether there are new indexes to be built.
   bool builds() const { return builds_; }
   const catalog::TableChange& change() const { return change_; }
+  // Whether the dictionary has changed since it was made.
+  bool is_outdated() const { return generation_ != the_engine().catalog().generation(); }
   // Until it is published or abandoned.
   const catalog::TableDefinition& definition() const { return *altered_; }
 
@@ -144,6 +147,7 @@ class Alteration final : public inplace_alter_handler_ctx {
   // Until the dictionary says how long rows live now, compactions take no more than what is said to
   // be gone. Null if they live as long as before.
   const std::unique_ptr<kv::ExpiryReading> reading_;
+  const std::uint64_t generation_;
 };
 
 namespace {
@@ -180,6 +184,18 @@ Status catch_up(THD* thd, const std::vector<Alteration*>& alterations) {
     builds.push_back(alteration->index_build());
   }
   return table::catch_up_with_writers(builds, Session::of(thd));
+}
+
+// While indexes are built other tables may get foreign keys that lead to this one as it was, and
+// names that constraints are to have here. Nobody adds one any more.
+int check_references_again(THD* thd, const TABLE& altered, const Alter_inplace_info& info,
+                           const catalog::TableDefinition& before, const Alteration& alteration) {
+  if (!alteration.is_outdated()) return 0;
+  ServerTable translation = translate_table(altered, before.name, g_plugin->collations);
+  translation.definition.expiry = alteration.definition().expiry;
+  catalog::ForeignKeyChanges again;
+  return change_foreign_keys(thd, *info.create_info, before, alteration.change(), translation,
+                             again);
 }
 
 // By which check_version() is asked for a table with partitions; nothing for one without.
@@ -394,6 +410,11 @@ bool ha_rocksdb::commit_inplace_alter_table(TABLE* altered, Alter_inplace_info* 
   if (alterations.empty()) return false;
   std::vector<engine::Engine::BuiltTable> tables;
   for (Alteration* const alteration : alterations) {
+    if (const int error =
+            check_references_again(ha_thd(), *altered, *info, opened().definition(), *alteration);
+        error != 0) {
+      return fail_statement(error);
+    }
     Status status = alteration->complete(ha_thd());
     if (!status.is_ok()) return fail_build(*altered, alterations, std::move(status));
     tables.push_back(alteration->result());

@@ -168,6 +168,7 @@ bool ha_rocksdb::get_foreign_dup_key(char* table_name, uint table_name_size, cha
 // From here on rows are written with a look at the foreign keys there are, if the session wants it.
 int ha_rocksdb::bind_references(THD* thd) {
   writer_->set_references(nullptr);
+  bound_generation_ = the_engine().catalog().generation();
   // The copy of an ALTER TABLE is a temporary table to the server, too, but has foreign keys.
   if (is_sequence() || !writes_rows_ || is_temporary_name(opened().definition().name)) return 0;
   if (ignores_foreign_keys(thd)) return 0;
@@ -183,6 +184,12 @@ int ha_rocksdb::bind_references(THD* thd) {
   references_->set_context(&session_->cascade_context());
   writer_->set_references(references_.get());
   return 0;
+}
+
+// No metadata lock keeps other tables from getting foreign keys that lead to this one while the
+// statement runs. Who inserts there waits for rows that are locked here.
+int ha_rocksdb::bind_newer_references() {
+  return bound_generation_ == the_engine().catalog().generation() ? 0 : bind_references(ha_thd());
 }
 
 Status ha_rocksdb::renew_references() {
