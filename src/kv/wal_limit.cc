@@ -43,7 +43,11 @@ Status WalLimit::release_replayed() {
   WriteBatch change;
   change.remove(kSystemFamily, "");
   BASALT_TRY(database_.write(change, Durability::kBuffered));
-  return database_.flush();
+  BASALT_TRY(database_.flush());
+  // It removes WALs of its own by a list, in which those are not that it has replayed: it looks for
+  // files that nobody needs when deletions go on.
+  BASALT_TRY(rdb::from_rocksdb(database_.rocksdb().DisableFileDeletions()));
+  return rdb::from_rocksdb(database_.rocksdb().EnableFileDeletions());
 }
 
 }  // namespace basalt::kv

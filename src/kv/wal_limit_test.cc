@@ -2,6 +2,8 @@
 
 #include <rocksdb/utilities/transaction_db.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <random>
 #include <string>
 
@@ -39,10 +41,11 @@ class WalLimitDatabaseTest : public testing::Test {
       must(database_->write(batch, Durability::kBuffered));
     }
   }
+  // Files, whoever needs them.
   std::size_t wal_count() {
-    rdb::VectorWalPtr wals;
-    EXPECT_TRUE(database_->rocksdb().GetSortedWalFiles(wals).ok());
-    return wals.size();
+    return static_cast<std::size_t>(
+        std::ranges::count_if(std::filesystem::directory_iterator(path_),
+                              [](const auto& file) { return file.path().extension() == ".log"; }));
   }
   void crash() {
     const std::string image = path_ + "x";
@@ -104,10 +107,10 @@ TEST_F(WalLimitDatabaseTest, ReplayedWalsGoAndNothingIsLost) {
   write(10);
   crash();
   const std::size_t replayed = wal_count();
-  EXPECT_GT(replayed, 0u) << "RocksDB removes them by itself: release_replayed() may go";
+  EXPECT_GT(replayed, 1u) << "RocksDB removes them by itself: release_replayed() may go";
   WalLimit limit(*database_);
   must(limit.release_replayed());
-  await([&] { return wal_count() == 0; });
+  await([&] { return wal_count() == 1; });
   crash();
   EXPECT_EQ(test::value_of(*database_, kSystemFamily, "rare"), "1");
   EXPECT_EQ(test::value_of(*database_, kDefaultFamily, "2"), std::string(kMiB, 'x'));
