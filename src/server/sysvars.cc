@@ -363,6 +363,8 @@ bool logs_snapshot_conflicts() { return g_print_snapshot_conflict_queries != 0; 
 
 bool shows_expired_rows() { return g_enable_ttl_read_filtering == 0; }
 
+bool counts_memtables() { return g_force_compute_memtable_stats != 0; }
+
 std::uint64_t statement_time(THD* thd) {
   const std::int64_t time = std::int64_t{thd->query_start()} + g_debug_ttl_rec_ts;
   return time < 0 ? 0 : static_cast<std::uint64_t>(time);

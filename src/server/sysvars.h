@@ -28,6 +28,8 @@ bool detects_deadlocks(THD* thd);
 bool fills_cache(THD* thd);
 // Whether statements that fail with a snapshot conflict go to the error log.
 bool logs_snapshot_conflicts();
+// Whether rows in memtables count in how many a table is said to have.
+bool counts_memtables();
 // Whether transactions read rows that are expired, as long as they are certainly there.
 bool shows_expired_rows();
 // The time of rows that the connection's statement inserts, unless a column tells it.

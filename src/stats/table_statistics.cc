@@ -99,6 +99,11 @@ std::uint64_t TableStatistics::row_count() const {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(rows, 0));
 }
 
+std::uint64_t TableStatistics::rows_in_files() const {
+  const std::shared_ptr<const IndexFileStatistics> figures = figures_of(0);
+  return figures->is_complete() ? std::min(rounded(figures->entries()), row_count()) : row_count();
+}
+
 // ---- refresh
 
 // Rows inserted, deleted and updated since the last refresh, as far as they do not cancel out.

@@ -46,6 +46,8 @@ class TableStatistics {
                   Clock clock = &steady_us, Clock cost_clock = &thread_us);
 
   TableSize size();
+  // About how many of the rows are in files, as of the last refresh; all where files do not tell.
+  std::uint64_t rows_in_files() const;
   // Counts rows that statements inserted (positive) or deleted, committed or not.
   void note_rows(std::int64_t difference) {
     changed_rows_.fetch_add(difference, std::memory_order_relaxed);

@@ -145,6 +145,15 @@ TEST_F(TableStatisticsTest, TheRowsOfAMemtableAreCounted) {
   EXPECT_LT(statistics_->size().rows, 10'000u);
 }
 
+TEST_F(TableStatisticsTest, RowsInFilesAreToldApartFromThoseInMemtables) {
+  insert(0, 500);
+  EXPECT_EQ(opened().rows_in_files(), 0u);
+  must(database_->flush());
+  insert(500, 600);
+  EXPECT_EQ(opened().rows_in_files(), 500u);
+  EXPECT_EQ(statistics_->size().rows, 600u);
+}
+
 TEST_F(TableStatisticsTest, BytesOfAnEntryAreThoseOfItsFilesOrElseOfSomeInMemtables) {
   EXPECT_EQ(opened().entry_bytes(0), 0) << "it is empty";
   insert(0, 1000);

@@ -115,9 +115,9 @@ int ha_rocksdb::info(uint flags) noexcept {
   if ((flags & HA_STATUS_VARIABLE) != 0) {
     if ((flags & HA_STATUS_OPEN) == 0) leave_out_newer_indexes();
     const stats::TableSize size = share_->statistics->size();
-    stats.records = size.rows;
+    stats.records = counts_memtables() ? size.rows : share_->statistics->rows_in_files();
     // Zero means exactly none to the optimizer, which an estimate cannot promise.
-    if (size.rows == 0 && (flags & (HA_STATUS_TIME | HA_STATUS_OPEN)) == 0) stats.records = 1;
+    if (stats.records == 0 && (flags & (HA_STATUS_TIME | HA_STATUS_OPEN)) == 0) stats.records = 1;
     stats.deleted = 0;
     stats.data_file_length = size.row_bytes;
     stats.index_file_length = size.index_bytes;
