@@ -7,15 +7,27 @@
 #include <vector>
 
 #include "base/assert.h"
+#include "base/log.h"
 #include "engine/engine.h"
 
 namespace basalt::engine {
 namespace {
 
 constexpr std::chrono::milliseconds kPause{100};
+// How the name of a family begins that has its entries in descending order in MyRocks.
+constexpr std::string_view kReverse = "rev:";
 
 Status no_family(std::string_view name) {
   return Status(ErrorCode::kNotFound, "there is no column family '" + std::string(name) + "'");
+}
+
+// Definitions that come from MyRocks name such families for their speed alone, and often in many
+// tables: it is told once, and not of each statement.
+void note_order(std::string_view family) {
+  if (!family.starts_with(kReverse)) return;
+  log_message(LogLevel::kInfo, "column family '" + std::string(family) +
+                                   "' has its entries in ascending order, as all families have; "
+                                   "for fast descending scans let columns of its indexes be DESC");
 }
 
 }  // namespace
@@ -24,9 +36,11 @@ Status Engine::place(catalog::TableDefinition& table, const FamilyNames& familie
   BASALT_DEBUG_ASSERT(families.size() <= table.indexes.size());
   for (std::size_t i = 0; i < families.size(); ++i) {
     if (families[i].empty()) continue;
+    const bool is_new = !database_->find_family(families[i]);
     Result<kv::FamilyId> family = database_->ensure_family(families[i]);
     if (!family.is_ok()) return family.take_status();
     table.indexes[i].family = family.value();
+    if (is_new) note_order(families[i]);
   }
   return Status::ok();
 }

@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "base/log.h"
 #include "base/test_support.h"
 #include "engine/engine.h"
 #include "kv/reports.h"
@@ -90,6 +91,20 @@ TEST_F(EngineFamiliesTest, IndexesAreWhereTheirFamiliesWereNamedAlsoAfterACrash)
     }
     if (i == 0) crash();
   }
+}
+
+TEST_F(EngineFamiliesTest, ThatAFamilyIsNotDescendingIsToldOnceWhenItIsMade) {
+  static int notes = 0;
+  notes = 0;
+  set_log_sink([](LogLevel, std::string_view message) {
+    notes += message.starts_with("column family 'rev:hot' has its entries in ascending order");
+  });
+  must(engine_->create_table(make_definition(Keys::kId), 1, {"rev:hot", "rev:hot", "two", "", ""}));
+  EXPECT_EQ(notes, 1);
+  must(engine_->drop_table("test/orders"));
+  must(engine_->create_table(make_definition(Keys::kId), 1, {"", "rev:hot", "", "", ""}));
+  EXPECT_EQ(notes, 1);
+  set_log_sink(nullptr);
 }
 
 TEST_F(EngineFamiliesTest, ARenamedOrEmptiedTableStaysInItsFamilies) {

@@ -335,15 +335,13 @@ KEYS: dict[str, list[Clause]] = {
                 "SELECT INDEX_COMMENT FROM information_schema.STATISTICS WHERE TABLE_NAME = 'n'"),
         *[_column("COMMENT_SYM TEXT_STRING_sys", f"INT, KEY k (x) COMMENT '{option}'", "(3), (1)",
                   "SHOW CREATE TABLE n; SELECT x FROM n FORCE INDEX (k) WHERE x > 0 ORDER BY x")
-          for option in ("cfname=x", "x", "cfname=x;ttl", "cfname=")],
+          for option in ("cfname=x", "x", "cfname=x;ttl", "cfname=", "rev:x", "cfname=rev:x")],
         works("COMMENT_SYM TEXT_STRING_sys",
               "ALTER TABLE t ADD KEY k (c) COMMENT 'cfname=x', ALGORITHM=INPLACE",
               "SHOW CREATE TABLE t; SELECT c FROM t FORCE INDEX (k) WHERE c > '' ORDER BY c"),
         *[warned(1478, "COMMENT_SYM TEXT_STRING_sys",
                  f"CREATE TABLE n (x INT, KEY (x) COMMENT '{option}')")
-          for option in ("rev:x", "cfname=rev:x", "p0_cfname=x;p1_cfname=y", "ttl_col=x")],
-        warned(1478, "COMMENT_SYM TEXT_STRING_sys",
-               "ALTER TABLE t ADD KEY (c) COMMENT 'cfname=rev:x', ALGORITHM=INPLACE"),
+          for option in ("p0_cfname=x;p1_cfname=y", "ttl_col=x")],
         *[refused(1210, "COMMENT_SYM TEXT_STRING_sys",
                   f"CREATE TABLE n (x INT, KEY (x) COMMENT '{option}')")
           for option in ("cfname=a b", "__system__", "cfname=rev:__system__")],

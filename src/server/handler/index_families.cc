@@ -156,12 +156,6 @@ std::vector<std::string> family_warnings(const TABLE& table) {
       warnings.push_back(options.bare + " in the COMMENT of " + of_index(key) +
                          " has no effect: of a table with partitions cfname= names the family");
     }
-    for (const std::string& name : families_named(key, table)) {
-      if (!name.starts_with(kReverse)) continue;
-      warnings.push_back("column family '" + name + "' of " + of_index(key) +
-                         " has its entries in ascending order, as all have; for fast descending "
-                         "scans let columns of the index be DESC");
-    }
   }
   return warnings;
 }

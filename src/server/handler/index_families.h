@@ -14,7 +14,7 @@ namespace basalt::server {
 // Tells the client of the first index whose comment names a family that cannot be: 0, or an error.
 int check_index_families(const TABLE& table);
 
-// What of the comments of indexes has no effect, or not the one that it has in MyRocks.
+// What of the comments of indexes names no family.
 std::vector<std::string> family_warnings(const TABLE& table);
 
 // The names of a table's partitions by those of their files, which are also those in the
