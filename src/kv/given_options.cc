@@ -34,8 +34,6 @@ constexpr Reason kRefused[] = {
     {"compaction_filter", "the engine has its own"},
     {"compaction_filter_factory", "the engine has its own"},
     {"compaction_options_fifo", "it deletes the oldest rows"},
-    {"memtable", "memtables are the engine's"},
-    {"memtable_factory", "memtables are the engine's"},
     {"table_factory", "files have the format of blocks: set block_based_table_factory"},
     {"plain_table_factory", "files have the format of blocks: set block_based_table_factory"},
     {"inplace_update_support", "snapshots need what it overwrites"},
@@ -51,6 +49,8 @@ constexpr Reason kRefused[] = {
 };
 constexpr Reason kUnusedOptions[] = {
     {"prefix_extractor", "ranges are read without filters, single keys by whole keys"},
+    {"memtable", "memtables are the engine's"},
+    {"memtable_factory", "memtables are the engine's"},
     {"memtable_insert_with_hint_prefix_extractor", "memtables are the engine's"},
     {"memtable_huge_page_size", "memtables are the engine's"},
     {"inplace_update_num_locks", "nothing is overwritten"},
@@ -175,12 +175,21 @@ std::string place_of(std::string_view family) {
   return "options of the column family '" + std::string(family) + "'";
 }
 
+// What is said of the family of the dictionary, of which nothing can be set: configurations of
+// MyRocks have it beside what a statement would be told of at once.
+enum class OfDictionary { kTold, kForbidden };
+
 // Reads "family={...};family={...}", whose parts may be empty.
-Status read_families(std::string_view text,
+Status read_families(std::string_view text, OfDictionary of_dictionary,
                      std::map<std::string, FamilyOptions::Options, std::less<>>& families) {
   FamilyOptions::Options texts;
   BASALT_TRY(read_map("options of column families", std::string(text), texts));
   for (const auto& [family, options] : texts) {
+    if (family == kSystemFamily && of_dictionary == OfDictionary::kTold) {
+      log_message(LogLevel::kInfo,
+                  place_of(family) + " have no effect: it is the engine's dictionary");
+      continue;
+    }
     if (family == kSystemFamily) {
       return wrong(place_of(family), "it is the engine's dictionary; nothing of it can be set");
     }
@@ -221,7 +230,7 @@ Status FamilyOptions::read(const GivenToRocksdb& given) {
     }
     all_[std::string(kBlocks)] = braced(blocks);
   }
-  return read_families(given.families, single_);
+  return read_families(given.families, OfDictionary::kTold, single_);
 }
 
 Status FamilyOptions::put_on_top(std::string_view family, rdb::ColumnFamilyOptions& options) const {
@@ -237,7 +246,7 @@ Status FamilyOptions::change(std::string_view text, const rdb::ColumnFamilyOptio
                              const Apply& apply) {
   BASALT_DEBUG_ASSERT(apply != nullptr);
   std::map<std::string, Options, std::less<>> changed;
-  BASALT_TRY(read_families(text, changed));
+  BASALT_TRY(read_families(text, OfDictionary::kForbidden, changed));
   rdb::ConfigOptions config = strict();
   config.mutable_options_only = true;
   for (const auto& [family, options] : changed) {

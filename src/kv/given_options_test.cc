@@ -129,7 +129,7 @@ TEST(GivenOptions, AnOptionThatIsWrongIsNamed) {
 
 TEST(GivenOptions, WhatWouldDoHarmIsRefused) {
   for (const char* text :
-       {"comparator=leveldb.BytewiseComparator", "merge_operator=uint64add", "memtable=vector",
+       {"comparator=leveldb.BytewiseComparator", "merge_operator=uint64add",
         "compaction_filter=RemoveEmptyValueCompactionFilter",
         "compaction_style=kCompactionStyleFIFO", "compaction_style=kCompactionStyleNone",
         "inplace_update_support=true", "ttl=1000", "plain_table_factory={user_key_len=66}",
@@ -144,11 +144,26 @@ TEST(GivenOptions, WhatWouldDoHarmIsRefused) {
   }
 }
 
+TEST(GivenOptions, MemtablesAreTheEnginesWhicheverAreGiven) {
+  rdb::ColumnFamilyOptions family = chosen();
+  const rdb::MemTableRepFactory* const engines = family.memtable_factory.get();
+  for (const char* text : {"memtable=vector:1024", "memtable_factory=skip_list:16"}) {
+    ASSERT_TRUE(succeeds(read(given_to_all(text), family))) << text;
+    EXPECT_EQ(family.memtable_factory.get(), engines) << text;
+  }
+}
+
 TEST(GivenOptions, TheDictionarysFamilyIsTheEnginesAlone) {
   GivenToRocksdb given;
   given.families = "__system__={write_buffer_size=1m}";
-  rdb::ColumnFamilyOptions family = chosen();
-  EXPECT_EQ(read(given, family).code(), ErrorCode::kInvalidArgument);
+  FamilyOptions options;
+  EXPECT_TRUE(succeeds(options.read(given))) << "configurations of MyRocks have it";
+  const Status status = options.change(given.families, chosen(),
+                                       [](const std::string&, const FamilyOptions::Options&) {
+                                         ADD_FAILURE() << "nothing changes";
+                                         return Status::ok();
+                                       });
+  EXPECT_EQ(status.code(), ErrorCode::kInvalidArgument);
 }
 
 TEST(GivenOptions, OptionsOfTheDatabaseAreHandedOnOrNamed) {
