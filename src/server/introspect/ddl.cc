@@ -32,6 +32,8 @@ ST_FIELD_INFO g_columns[] = {
 enum IndexType : int { kPrimary = 1, kSecondary = 2, kHiddenPrimary = 3 };
 // The first version of the formats in docs/formats; MyRocks' are 10 and above.
 constexpr int kFormatVersion = 1;
+// MyRocks' flag of an index whose entries expire.
+constexpr int kExpires = 1;
 
 IndexType type_of(const catalog::TableDefinition& table, const catalog::IndexDefinition& index) {
   if (&index != &table.indexes.front()) return kSecondary;
@@ -47,11 +49,12 @@ void fill(Rows& rows) {
   kv::Database& database = the_engine().database();
   for (const catalog::TablePointer& table : the_engine().catalog().all_tables()) {
     const TableName name = split_name(table->name);
+    const int flags = table->expiry.has_value() ? kExpires : 0;
     const std::optional<std::uint64_t> next = the_engine().next_auto_increment(table->id);
     for (const catalog::IndexDefinition& index : table->indexes) {
       if (!rows.put(name.schema, name.table, name.partition, index.name, index.family, index.id,
-                    static_cast<int>(type_of(*table, index)), kFormatVersion, seconds_of(*table), 0,
-                    kv::family_name(database, index.family), next)) {
+                    static_cast<int>(type_of(*table, index)), kFormatVersion, seconds_of(*table),
+                    flags, kv::family_name(database, index.family), next)) {
         return;
       }
     }
