@@ -22,6 +22,15 @@ void set_deletion_rate(Database& database, std::uint64_t bytes) {
   files->SetDeleteRateBytesPerSecond(static_cast<std::int64_t>(std::min(bytes, kMost)));
 }
 
+void set_early_compaction(Database& database, const EarlyCompaction& limits) {
+  for (const Family& family : database.families()) {
+    const FamilyHold hold = family.id == kSystemFamily ? nullptr : database.hold_family(family.id);
+    if (hold == nullptr) continue;
+    const rdb::Options options = database.rocksdb().GetOptions(hold.get());
+    set_early_compaction(limits, early_compaction_of(options));
+  }
+}
+
 Status reset_statistics(Database& database) {
   BASALT_TRY(rdb::from_rocksdb(database.events().statistics()->Reset()));
   return rdb::from_rocksdb(database.rocksdb().ResetStats());

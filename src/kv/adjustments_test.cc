@@ -19,14 +19,32 @@ using test::open_database;
 
 class AdjustmentsTest : public testing::Test {
  protected:
-  void put(int count) {
+  static std::string key_of(int number) {
+    char key[16];
+    std::snprintf(key, sizeof key, "key%06d", number);
+    return key;
+  }
+  // Keys from `first` on.
+  void put(int count, int first = 0, FamilyId family = kDefaultFamily) {
     WriteBatch batch;
-    for (int i = 0; i < count; ++i) {
-      char key[16];
-      std::snprintf(key, sizeof key, "key%06d", i);
-      batch.put(kDefaultFamily, key, "value");
-    }
+    for (int i = first; i < first + count; ++i) batch.put(family, key_of(i), "value");
     must(database_->write(batch, Durability::kBuffered));
+  }
+  void remove(int count, FamilyId family = kDefaultFamily) {
+    WriteBatch batch;
+    for (int i = 0; i < count; ++i) batch.remove(family, key_of(i));
+    must(database_->write(batch, Durability::kBuffered));
+  }
+  // Files of which a tenth of the entries removes one, which nobody would compact for that.
+  void remove_some(FamilyId family) {
+    put(1000, 0, family);
+    must(database_->flush());
+    remove(110, family);
+    put(990, 1000, family);
+    must(database_->flush());
+  }
+  std::string newest_files(FamilyId family) {
+    return database_->property(family, "rocksdb.num-files-at-level0");
   }
   // Makes files that nobody needs any more.
   void replace_files() {
@@ -59,6 +77,19 @@ TEST_F(AdjustmentsTest, FilesAreDeletedAsSlowlyAsIsSaid) {
   EXPECT_TRUE(has_waiting_files());
   database_ = open_database(path_);
   EXPECT_FALSE(has_waiting_files());
+}
+
+TEST_F(AdjustmentsTest, FilesAreCompactedEarlyForAsManyRemovalsInARowAsIsSaid) {
+  remove_some(kDefaultFamily);
+  EXPECT_NE(newest_files(kDefaultFamily), "0");
+  must(database_->compact(kDefaultFamily, {}));
+  const FamilyId other = must(database_->ensure_family("other"));
+  set_early_compaction(*database_, {.removals = 100, .window = 100});
+  const FamilyId later = must(database_->ensure_family("later"));
+  for (const FamilyId family : {kDefaultFamily, other, later}) {
+    remove_some(family);
+    await([&] { return newest_files(family) == "0"; });
+  }
 }
 
 TEST_F(AdjustmentsTest, StatisticsBeginAtZeroAgainAndGoOn) {

@@ -4,6 +4,7 @@
 #include "base/failpoint.h"
 #include "block_cache/block_cache.h"
 #include "kv/database.h"
+#include "kv/early_compaction.h"
 #include "kv/given_options.h"
 #include "kv/rocksdb_options.h"
 #include "rdb/status_conversion.h"
@@ -12,6 +13,8 @@ namespace basalt::kv {
 
 Result<rdb::ColumnFamilyOptions> Database::table_family_options(std::string_view name) {
   rdb::ColumnFamilyOptions options = make_table_family_options(options_, cache_, key_structures_);
+  // Those that are made while the database is open have what an administrator has set since.
+  if (db_ != nullptr) share_early_compaction(db_->GetOptions(), options);
   options.table_properties_collector_factories.push_back(events_.make_entry_counter());
   options.compaction_filter_factory =
       make_expiry_filter_factory(lifetimes_, expiry_clock_, events_);

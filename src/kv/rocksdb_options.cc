@@ -15,18 +15,13 @@
 #include "block_cache/adaptive_compression.h"
 #include "block_cache/block_cache.h"
 #include "block_cache/block_sizes.h"
+#include "kv/early_compaction.h"
 #include "memtable/tree_memtable_rep.h"
 
 namespace basalt::kv {
 namespace {
 
 constexpr std::uint64_t kMiB = 1024 * 1024;
-
-// Entries in a row, how many of them must be removals for a file to be compacted early, and how
-// large their share in the whole file.
-constexpr std::size_t kDeletionWindow = 16384;
-constexpr std::size_t kDeletionTrigger = 12288;
-constexpr double kDeletionRatio = 0.75;
 
 rdb::BlockBasedTableOptions make_table_options() {
   rdb::BlockBasedTableOptions table;
@@ -159,11 +154,7 @@ rdb::ColumnFamilyOptions make_table_family_options(
   family.bottommost_compression_opts.max_dict_buffer_bytes = 4 * kMiB;
   family.compression_manager = block_cache::make_adaptive_compression_manager();
 
-  // Files in which most of a window of keys is deleted are compacted early, so that scans do not
-  // wade through tombstones. Half is not most: where each change of an entry is a removal and an
-  // insertion, every file would be compacted at once, down to the last level.
-  family.table_properties_collector_factories.push_back(
-      rdb::NewCompactOnDeletionCollectorFactory(kDeletionWindow, kDeletionTrigger, kDeletionRatio));
+  family.table_properties_collector_factories.push_back(make_early_compaction());
   // What the optimizer is told, at no reads of its own.
   family.table_properties_collector_factories.push_back(
       index_stats::make_index_collector_factory(std::move(key_parts)));

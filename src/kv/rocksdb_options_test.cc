@@ -65,36 +65,5 @@ TEST(RocksDbOptions, FilesAreSmallWhereMemoryIs) {
   EXPECT_EQ(file_bytes(std::uint64_t{64} << 30), 64u << 20);
 }
 
-// Whether files with these entries, in this order over and over, are compacted before their time.
-bool is_compacted_early(const std::vector<rdb::EntryType>& pattern) {
-  const auto options = make_table_family_options(with_machine_defaults({}), nullptr,
-                                                 std::make_shared<index_stats::KeyStructureSlot>());
-  for (const auto& factory : options.table_properties_collector_factories) {
-    const std::unique_ptr<rdb::TablePropertiesCollector> collector(
-        factory->CreateTablePropertiesCollector({}));
-    for (std::uint64_t i = 0; i < 100'000; ++i) {
-      std::string key(12, '\0');
-      std::memcpy(key.data(), &i, sizeof i);
-      EXPECT_TRUE(collector->AddUserKey(key, "", pattern[i % pattern.size()], i, 10 * i).ok());
-    }
-    rdb::UserCollectedProperties properties;
-    EXPECT_TRUE(collector->Finish(&properties).ok());
-    if (collector->NeedCompact()) return true;
-  }
-  return false;
-}
-
-TEST(RocksDbOptions, FilesFullOfRemovedEntriesAreCompactedEarly) {
-  EXPECT_TRUE(is_compacted_early({rdb::kEntryDelete}));
-  EXPECT_TRUE(
-      is_compacted_early({rdb::kEntrySingleDelete, rdb::kEntrySingleDelete, rdb::kEntrySingleDelete,
-                          rdb::kEntrySingleDelete, rdb::kEntryPut}));
-}
-
-// As in an index over a column that is updated.
-TEST(RocksDbOptions, FilesOfReplacedEntriesAreNotCompactedEarly) {
-  EXPECT_FALSE(is_compacted_early({rdb::kEntrySingleDelete, rdb::kEntryPut}));
-}
-
 }  // namespace
 }  // namespace basalt::kv

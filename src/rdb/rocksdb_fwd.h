@@ -6,6 +6,7 @@
 namespace basalt_rocksdb {
 class Allocator;
 class ColumnFamilyHandle;
+class CompactOnDeletionCollectorFactory;
 class CompactionFilterFactory;
 class CompressionManager;
 class DB;

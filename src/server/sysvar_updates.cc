@@ -61,6 +61,11 @@ void apply_deletion_rate(THD*, st_mysql_sys_var*, void* target, const void* valu
   if (g_plugin != nullptr) kv::set_deletion_rate(the_engine().database(), bytes);
 }
 
+void apply_early_compaction(THD*, st_mysql_sys_var*, void* target, const void* value) {
+  store<long long>(target, value);
+  if (g_plugin != nullptr) kv::set_early_compaction(the_engine().database(), early_compaction());
+}
+
 // As in MyRocks the variable stays ON, and each SET to ON is another reset.
 void apply_reset_stats(THD* thd, st_mysql_sys_var*, void* target, const void* value) {
   if (store<my_bool>(target, value) == 0 || g_plugin == nullptr) return;
@@ -146,6 +151,7 @@ void apply_settings_of_start() {
   the_engine().worker().set_sync_wal(!commits_are_synced());
   the_engine().locks().set_deadlocks_kept(g_max_latest_deadlocks);
   kv::set_deletion_rate(the_engine().database(), g_sst_mgr_rate_bytes_per_sec);
+  kv::set_early_compaction(the_engine().database(), early_compaction());
 }
 
 }  // namespace basalt::server

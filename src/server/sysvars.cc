@@ -357,6 +357,14 @@ std::int64_t lock_wait_timeout_ms(THD* thd) {
 
 bool detects_deadlocks(THD* thd) { return THDVAR(thd, deadlock_detect) != 0; }
 
+kv::EarlyCompaction early_compaction() {
+  const auto number = [](long long value) {
+    return static_cast<std::uint64_t>(std::max(value, 0LL));
+  };
+  return {number(g_compaction_sequential_deletes), number(g_compaction_sequential_deletes_window),
+          number(g_compaction_sequential_deletes_file_size)};
+}
+
 bool fills_cache(THD* thd) { return THDVAR(thd, skip_fill_cache) == 0; }
 
 bool logs_snapshot_conflicts() { return g_print_snapshot_conflict_queries != 0; }

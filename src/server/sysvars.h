@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "engine/engine_options.h"
+#include "kv/early_compaction.h"
 #include "txn/transaction.h"
 #include "server/mariadb.h"
 
@@ -24,6 +25,8 @@ std::int64_t lock_wait_timeout_ms(THD* thd);
 bool snapshot_isolation(THD* thd);
 // Whether this connection's waits look for deadlocks; those of new connections if `thd` is null.
 bool detects_deadlocks(THD* thd);
+// Which files are compacted early for what they remove.
+kv::EarlyCompaction early_compaction();
 // Whether blocks that this connection reads stay in the cache.
 bool fills_cache(THD* thd);
 // Whether statements that fail with a snapshot conflict go to the error log.
