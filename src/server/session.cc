@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/assert.h"
 #include "base/failpoint.h"
 #include "server/plugin.h"
 #include "server/sysvars.h"
@@ -48,16 +49,34 @@ void Session::close(THD* thd) {
   delete session;
 }
 
+std::unique_ptr<txn::Transaction> Session::exchange(std::unique_ptr<txn::Transaction> other) {
+  // The thread that goes on with the transaction must not meet this session's cursors.
+  transaction_->remove_all_scans();
+  mysql_mutex_lock(&thd_->LOCK_thd_data);
+  transaction_.swap(other);
+  mysql_mutex_unlock(&thd_->LOCK_thd_data);
+  return other;
+}
+
 void Session::leave_decided(txn::Decision decision) {
   txn::TransactionManager& manager = the_engine().transactions();
-  // The thread that completes the transaction must not meet this session's cursors.
-  transaction_->remove_all_scans();
-  std::unique_ptr<txn::Transaction> transaction = manager.make_transaction(thd_);
-  mysql_mutex_lock(&thd_->LOCK_thd_data);
-  transaction_.swap(transaction);
-  mysql_mutex_unlock(&thd_->LOCK_thd_data);
-  left_.push_back(std::move(transaction));
+  left_.push_back(exchange(manager.make_transaction(thd_)));
   manager.keep_decided(left_.back(), decision);
+}
+
+void Session::leave_prepared() {
+  txn::TransactionManager& manager = the_engine().transactions();
+  prepared_name_ = transaction_->prepared_name();
+  manager.detach_prepared(exchange(manager.make_transaction(thd_)));
+}
+
+void Session::take_back_prepared(const std::string& name) {
+  if (prepared_name_.empty() || prepared_name_ != name) return;
+  prepared_name_.clear();
+  std::unique_ptr<txn::Transaction> prepared = the_engine().transactions().take_prepared(name);
+  if (prepared == nullptr) return;
+  BASALT_DEBUG_ASSERT(transaction_->state() == txn::Transaction::State::kIdle);
+  exchange(std::move(prepared));
 }
 
 bool has_lost_client(THD* thd) {

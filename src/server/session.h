@@ -33,6 +33,11 @@ class Session final : public table::Interruption {
   // Leaves the transaction, whose decision could not be written, to be completed by others, and
   // goes on with a new one.
   void leave_decided(txn::Decision decision);
+  // What a user has prepared is the manager's from then on: the server lets any session decide it as
+  // soon as this connection has ended, or has been reset, of which the engine is not told.
+  void leave_prepared();
+  // Takes it back, if that is what the server decides now, and nobody else has.
+  void take_back_prepared(const std::string& name);
   // Whether the statement is to end: by KILL, by max_statement_time, or because its client has
   // gone, which is looked for once a second.
   bool is_raised() const override;
@@ -89,12 +94,16 @@ class Session final : public table::Interruption {
   bool take_owed_sync() { return std::exchange(owes_sync_, false); }
 
  private:
+  // Goes on with `other`, and returns the transaction that was.
+  std::unique_ptr<txn::Transaction> exchange(std::unique_ptr<txn::Transaction> other);
+
   THD* const thd_;
   CascadeContext cascade_context_;
   uint duplicate_key_ = 0;
   ErrorCode rollback_cause_ = ErrorCode::kOk;
   // Changed with the server's LOCK_thd_data held, as a KILL from another thread comes with it.
   std::unique_ptr<txn::Transaction> transaction_;
+  std::string prepared_name_;  // of what leave_prepared() has left; empty: nothing
   // Those left in the last statement: its cursors refer to them until it ends.
   std::vector<std::shared_ptr<txn::Transaction>> left_;
   std::unique_ptr<txn::Transaction> copy_;

@@ -77,12 +77,19 @@ std::uint64_t counter_value(const codec::ColumnLayout& column, const std::uint8_
   BASALT_UNREACHABLE();
 }
 
+Result<std::uint64_t> next_auto_increment(kv::Database& database, const Table& table,
+                                          const AutoIncrementSource& auto_increment) {
+  Result<std::uint64_t> greatest = greatest_value(database, table, auto_increment);
+  if (!greatest.is_ok()) return greatest;
+  return value_after(greatest.value());
+}
+
 Status load_counters(kv::Database& database, const Table& table,
                      const AutoIncrementSource& auto_increment) {
   if (auto_increment.exists) {
-    Result<std::uint64_t> greatest = greatest_value(database, table, auto_increment);
-    if (!greatest.is_ok()) return greatest.take_status();
-    BASALT_TRY(table.state().auto_increment.load(value_after(greatest.value())));
+    const Result<std::uint64_t> next = next_auto_increment(database, table, auto_increment);
+    if (!next.is_ok()) return next.status().clone();
+    BASALT_TRY(table.state().auto_increment.load(next.value()));
   }
   if (table.has_hidden_key()) {
     Result<std::uint64_t> greatest = greatest_row_id(database, table);
@@ -92,9 +99,11 @@ Status load_counters(kv::Database& database, const Table& table,
   return Status::ok();
 }
 
-void load_greatest_key(kv::Database& database, const txn::TransactionManager& transactions,
+void load_greatest_key(kv::Database& database, txn::TransactionManager& transactions,
                        const Table& table) {
-  if (!table.has_integer_key() || !transactions.prepared_names().empty()) return;
+  // What is prepared may come yet.
+  const std::uint32_t rows = table.definition().indexes.front().id;
+  if (!table.has_integer_key() || transactions.undecided().exist_in({&rows, 1})) return;
   kv::Iterator iterator = database.new_iterator(table.family(0), {}, table.whole_range(0));
   iterator.seek_to_last();
   if (!iterator.status().is_ok()) return;

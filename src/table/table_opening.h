@@ -20,10 +20,14 @@ struct AutoIncrementSource {
 Status load_counters(kv::Database& database, const Table& table,
                      const AutoIncrementSource& auto_increment);
 
+// The value above those of the rows that there are, whoever has inserted them.
+Result<std::uint64_t> next_auto_increment(kv::Database& database, const Table& table,
+                                          const AutoIncrementSource& auto_increment);
+
 // Sets the bound of the table's primary keys, when it is opened for the first time since the engine
 // started. Not while there are prepared transactions: rows of theirs are perhaps not seen yet; nor
 // where the last row cannot be read: what is sound of a damaged table must be found.
-void load_greatest_key(kv::Database& database, const txn::TransactionManager& transactions,
+void load_greatest_key(kv::Database& database, txn::TransactionManager& transactions,
                        const Table& table);
 
 // The value of an integer or floating-point column of a record, as AUTO_INCREMENT counts it:

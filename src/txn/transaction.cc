@@ -91,8 +91,6 @@ void Transaction::finish() {
   statement_mark_ = 0;
   marks_.clear();
   changed_indexes_.clear();
-  if (is_user_prepared_) manager_.note_handed_over(name_);
-  is_user_prepared_ = false;
   name_.clear();
   is_decided_by_user_ = false;
   state_ = State::kIdle;
@@ -569,10 +567,8 @@ Status Transaction::prepare(const std::string& name, kv::Durability durability,
   state_ = State::kPrepared;
   if (keeps_value_locks) {
     manager_.locks().release_gaps(owner_);
-    manager_.note_user_prepared(name_);
     // It reads nothing more, and may stay prepared for long.
     expiry_.end();
-    is_user_prepared_ = true;
   }
   BASALT_FAILPOINT("txn.prepare.before_sync");
   if (durability == kv::Durability::kSynced) BASALT_TRY(manager_.database().sync_wal());

@@ -362,8 +362,6 @@ class Transaction {
   // Others may have changed the row in between, or taken away the unique value that it has got.
   bool changed_behind_statement_ = false;
   std::string name_;
-  // Whether a user has prepared it: TransactionManager::note_user_prepared().
-  bool is_user_prepared_ = false;
   bool is_decided_by_user_ = false;
   std::uint64_t commit_ticket_ = 0;  // in the commit order
   BinlogPosition binlog_position_;

@@ -121,24 +121,10 @@ Status TransactionManager::recover() {
 void TransactionManager::detach_prepared(std::unique_ptr<Transaction> transaction) {
   BASALT_ASSERT(transaction->state() == Transaction::State::kPrepared);
   locks_.forget_user(transaction->lock_owner());
-  transaction->is_user_prepared_ = false;
   const MutexLock guard(mutex_);
   std::string name = transaction->prepared_name();
   BASALT_DEBUG_ASSERT(!prepared_.contains(name));
-  held_by_sessions_.erase(name);
   prepared_.emplace(std::move(name), std::move(transaction));
-  handed_over_.notify_all();
-}
-
-void TransactionManager::note_user_prepared(const std::string& name) {
-  const MutexLock guard(mutex_);
-  held_by_sessions_.insert(name);
-}
-
-void TransactionManager::note_handed_over(const std::string& name) {
-  const MutexLock guard(mutex_);
-  held_by_sessions_.erase(name);
-  handed_over_.notify_all();
 }
 
 std::vector<std::string> TransactionManager::prepared_names() const {
@@ -150,8 +136,6 @@ std::vector<std::string> TransactionManager::prepared_names() const {
 
 std::unique_ptr<Transaction> TransactionManager::take_prepared(const std::string& name) {
   const MutexLock guard(mutex_);
-  handed_over_.wait(mutex_,
-                    [&]() BASALT_REQUIRES(mutex_) { return !held_by_sessions_.contains(name); });
   const auto found = prepared_.find(name);
   if (found == prepared_.end()) return nullptr;
   std::unique_ptr<Transaction> transaction = std::move(found->second);
@@ -197,9 +181,6 @@ Status TransactionManager::rollback_prepared_in(
 
 void TransactionManager::keep_decided(std::shared_ptr<Transaction> transaction, Decision decision) {
   locks_.forget_user(transaction->lock_owner());
-  if (std::exchange(transaction->is_user_prepared_, false)) {
-    note_handed_over(transaction->prepared_name());
-  }
   decided_.keep(std::move(transaction), decision);
 }
 

@@ -68,15 +68,11 @@ class TransactionManager {
   Status recover();
   // Takes a prepared transaction out of its session, to be decided by name later.
   void detach_prepared(std::unique_ptr<Transaction> transaction);
+  // Gives it to a session again, which decides it; null if there is none of that name.
+  std::unique_ptr<Transaction> take_prepared(const std::string& name);
   // The names of the prepared transactions that no session holds.
   std::vector<std::string> prepared_names() const;
-  // A user has prepared a transaction, and any session may decide it by name as soon as the one
-  // that holds it ends.
-  void note_user_prepared(const std::string& name);
-  // It has been decided by its session, or detached.
-  void note_handed_over(const std::string& name);
-  // `found` is false if there is no such prepared transaction. One of a user that a session holds
-  // is waited for: the session is ending.
+  // `found` is false if there is no such prepared transaction.
   Status commit_prepared(const std::string& name, bool& found);
   Status rollback_prepared(const std::string& name, bool& found);
   // Rolls back what is prepared, without a session, and has changed indexes that `is_gone` names
@@ -95,8 +91,6 @@ class TransactionManager {
   Status wait_for_ordered(const std::function<bool()>& may_wait);
 
  private:
-  std::unique_ptr<Transaction> take_prepared(const std::string& name);
-
   kv::Database& database_;
   lock::LockManager& locks_;
   const std::unique_ptr<ChangeTracker> changes_ = std::make_unique<ChangeTracker>();
@@ -108,9 +102,6 @@ class TransactionManager {
   std::atomic<std::uint64_t> next_commit_number_{1};  // for journals
   mutable Mutex mutex_{MutexRank::kPrepared};
   std::map<std::string, std::unique_ptr<Transaction>> prepared_ BASALT_GUARDED_BY(mutex_);
-  // Those that users have prepared.
-  std::set<std::string> held_by_sessions_ BASALT_GUARDED_BY(mutex_);
-  ConditionVariable handed_over_;
   CommitTickets order_;
   BinlogPositions binlog_positions_;
   DecidedTransactions decided_;

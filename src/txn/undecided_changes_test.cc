@@ -2,7 +2,6 @@
 
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <future>
 #include <memory>
 #include <string>
@@ -190,17 +189,16 @@ TEST_F(UndecidedChangesTest, WhatAUsersPreparedTransactionHasOnlyLockedCountsToo
   EXPECT_FALSE(has_changes(kOther));
 }
 
-// The server lets another session decide the transaction before the one that holds it has ended.
-TEST_F(UndecidedChangesTest, WhoDecidesOneWhoseSessionIsEndingWaitsForIt) {
-  auto transaction = prepared("x");
-  auto deciding = std::async(std::launch::async, [this] {
-    bool found = false;
-    must(manager().commit_prepared("x", found));
-    return found;
-  });
-  EXPECT_EQ(deciding.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
-  manager().detach_prepared(std::move(transaction));
-  EXPECT_TRUE(deciding.get());
+TEST_F(UndecidedChangesTest, OneThatASessionHasTakenBackIsDecidedByNobodyElse) {
+  manager().detach_prepared(prepared("x"));
+  EXPECT_EQ(manager().take_prepared("y"), nullptr);
+  auto taken = manager().take_prepared("x");
+  ASSERT_NE(taken, nullptr);
+  bool found = true;
+  must(manager().rollback_prepared("x", found));
+  EXPECT_FALSE(found);
+  EXPECT_TRUE(manager().undecided().exist_in(std::vector<std::uint32_t>{kIndex}));
+  must(taken->commit(kv::Durability::kBuffered));
   EXPECT_EQ(kv::test::value_of(store_.database(), test::kFamily, key_of(kIndex)), "v");
 }
 

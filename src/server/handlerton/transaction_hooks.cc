@@ -51,11 +51,12 @@ void pay_owed_sync(THD* thd, Session& session) {
 int commit(handlerton*, THD* thd, bool all) noexcept {
   Session* session = Session::find(thd);
   if (session == nullptr) return 0;
-  Transaction& transaction = session->transaction();
   if (!session->ends_transaction(all)) {
-    transaction.end_statement();
+    session->transaction().end_statement();
     return 0;
   }
+  take_back_prepared(thd, *session);
+  Transaction& transaction = session->transaction();
   const Status status = transaction.commit(commit_durability(thd));
   transaction.end_statement();
   if (status.is_ok()) {
@@ -77,6 +78,7 @@ bool may_be_kept_from_committing(const THD* thd) { return thd->rgi_slave != null
 void commit_ordered(handlerton*, THD* thd, bool all) noexcept {
   Session* session = Session::find(thd);
   if (session == nullptr || !session->ends_transaction(all)) return;
+  take_back_prepared(thd, *session);
   Transaction& transaction = session->transaction();
   if (transaction.state() != Transaction::State::kPrepared) return;
   unsigned long long offset = 0;
@@ -112,10 +114,11 @@ int rollback(handlerton* hton, THD* thd, bool all) noexcept {
   Session* session = Session::find(thd);
   if (session == nullptr) return 0;
   warn_of_rows_that_stay(thd, *session);
-  Transaction& transaction = session->transaction();
   if (!session->ends_transaction(all)) {
-    return to_handler_error(transaction.rollback_statement(), thd);
+    return to_handler_error(session->transaction().rollback_statement(), thd);
   }
+  take_back_prepared(thd, *session);
+  Transaction& transaction = session->transaction();
   // It is in the binary log. The server rolls back after an error of an earlier transaction.
   if (transaction.state() == Transaction::State::kOrdered) return commit(hton, thd, all);
   transaction.end_statement();

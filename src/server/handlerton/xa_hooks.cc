@@ -61,6 +61,7 @@ int prepare(handlerton*, THD* thd, bool all) noexcept {
   const Status status = transaction.prepare(name_of(xid), commit_durability(thd), is_users);
   if (!status.is_ok()) log_message(LogLevel::kError, "prepare: " + status.message());
   report_failure("the transaction cannot be prepared", status);
+  if (status.is_ok() && is_users) session->leave_prepared();
   return to_handler_error(status, thd);
 }
 
@@ -103,6 +104,13 @@ int rollback_by_xid(handlerton*, XID* xid) noexcept {
 }
 
 }  // namespace
+
+void take_back_prepared(THD* thd, Session& session) {
+  if (!thd->transaction->xid_state.is_explicit_XA()) return;
+  XID xid;
+  thd_get_xid(thd, reinterpret_cast<MYSQL_XID*>(&xid));
+  session.take_back_prepared(name_of(xid));
+}
 
 void install_xa_hooks(handlerton* hton) {
   hton->prepare = prepare;
