@@ -31,6 +31,12 @@ std::vector<ForeignKeyPointer> Catalog::references_by_name(std::string_view name
   return found;
 }
 
+TablePointer Catalog::find_set_aside(std::string_view name) const {
+  const MutexLock guard(mutex_);
+  const auto found = tables_.find(foreign_keys_.name_set_aside(name));
+  return found == tables_.end() ? nullptr : found->second;
+}
+
 ForeignKeyPointer Catalog::find_foreign_key(std::string_view name, std::string_view except) const {
   const MutexLock guard(mutex_);
   return foreign_keys_.find_named(name, except);

@@ -70,4 +70,11 @@ std::string_view ForeignKeyRegistry::name_before(std::string_view set_aside) con
   return found == set_aside_.end() ? std::string_view() : std::string_view(found->second);
 }
 
+std::string_view ForeignKeyRegistry::name_set_aside(std::string_view before) const {
+  for (const auto& [name, former] : set_aside_) {
+    if (former == before) return name;
+  }
+  return {};
+}
+
 }  // namespace basalt::catalog

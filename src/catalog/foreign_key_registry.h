@@ -31,6 +31,8 @@ class ForeignKeyRegistry {
   void forget_set_aside(std::string_view table);
   // The name of a table that is set aside, before that; empty for all others.
   std::string_view name_before(std::string_view set_aside) const;
+  // The name that such a table has now, which had `before`; empty if there is none.
+  std::string_view name_set_aside(std::string_view before) const;
 
  private:
   std::map<ForeignKeyId, ForeignKeyPointer> keys_;

@@ -204,11 +204,7 @@ Result<std::shared_ptr<const table::TableReferences>> Engine::references_of(
   return table::bind_references(table, *catalog_, *this);
 }
 
-std::string Engine::definition_lock(const catalog::TableDefinition& table) {
-  std::string key;
-  append_be32(key, table.id);
-  return key;
-}
+std::uint64_t Engine::generation() const { return catalog_->generation(); }
 
 Result<std::unique_ptr<txn::Transaction>> Engine::exclude_references(std::string_view name,
                                                                      const Waiter& waiter) {
@@ -218,7 +214,7 @@ Result<std::unique_ptr<txn::Transaction>> Engine::exclude_references(std::string
   }
   std::unique_ptr<txn::Transaction> holder = transactions_->make_transaction(waiter.user);
   Status status =
-      holder->lock(definition_lock(*definition), lock::LockMode::kExclusive, waiter.policy);
+      holder->lock(table::definition_lock(*definition), lock::LockMode::kExclusive, waiter.policy);
   if (status.is(ErrorCode::kLockTimeout)) {
     return Status(ErrorCode::kLockTimeout, "a transaction has written to tables that reference '" +
                                                std::string(name) + "'; it must end first");

@@ -79,14 +79,10 @@ class Engine final : public table::TableSource {
 
   // ---- foreign keys: table::TableSource
 
-  // The key whose lock stands for the table's definition. Who has bound foreign keys to it holds it
-  // shared until the transaction's end; copying, emptying and dropping a referenced table wait for
-  // that. No index has the id of a table.
-  static std::string definition_lock(const catalog::TableDefinition& table);
-
   Result<std::shared_ptr<const table::Table>> open_stored(std::string_view name) override;
   Result<std::shared_ptr<const table::TableReferences>> references_of(
       const table::Table& table) override;
+  std::uint64_t generation() const override;
 
   // The names of the column families for indexes, in the order of a definition's; an empty one, or
   // none, is the default family. Those that do not exist are made.

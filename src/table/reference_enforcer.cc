@@ -124,12 +124,36 @@ Status ReferenceEnforcer::fail(ErrorCode code, const catalog::ForeignKeyPointer&
   return Status(code, key->name);
 }
 
+Status ReferenceEnforcer::bind(txn::Transaction& transaction, const lock::WaitPolicy& policy) {
+  while (true) {
+    if (references_->generation != tables_.generation()) {
+      Result<std::shared_ptr<const TableReferences>> newer = tables_.references_of(table_);
+      if (!newer.is_ok()) return newer.take_status();
+      // Nobody follows one of these: rows of children have an enforcer of their own for each way
+      // that leads to them.
+      parents_.clear();
+      children_.clear();
+      references_ = std::move(newer.value());
+      parents_.resize(references_->parents.size());
+      children_.resize(references_->children.size());
+    }
+    for (const ParentReference& reference : references_->parents) {
+      // The statement has the metadata lock of its own table.
+      if (reference.parent == nullptr || reference.key->references_itself()) continue;
+      const std::string key = definition_lock(reference.parent->definition());
+      BASALT_TRY(transaction.lock(key, lock::LockMode::kShared, policy));
+    }
+    // While it waited, a referenced table was perhaps replaced by a copy.
+    if (references_->generation == tables_.generation()) return Status::ok();
+  }
+}
+
 // ---- as the child
 
 Status ReferenceEnforcer::check_parents(txn::Transaction& transaction,
                                         const std::uint8_t* old_record, const std::uint8_t* record,
                                         const lock::WaitPolicy& policy) {
-  if (versions_.is_history(record)) return Status::ok();
+  if (references_->parents.empty() || versions_.is_history(record)) return Status::ok();
   if (old_record != nullptr && versions_.is_history(old_record)) old_record = nullptr;
   const auto change = old_record == nullptr ? Refusal::Change::kInsert : Refusal::Change::kUpdate;
   for (std::size_t i = 0; i < references_->parents.size(); ++i) {
@@ -234,8 +258,8 @@ Status ReferenceEnforcer::find_parent(txn::Transaction& transaction, std::size_t
 
 bool ReferenceEnforcer::is_followed(const std::uint8_t* old_record,
                                     const std::uint8_t* new_record) const {
-  if (versions_.is_history(old_record)) return false;
-  if (versions_.is_history(new_record)) return has_children();
+  if (!has_children() || versions_.is_history(old_record)) return false;
+  if (versions_.is_history(new_record)) return true;
   for (const ChildReference& reference : references_->children) {
     if (change_columns(reference, table_.layout(), old_record, new_record)) return true;
   }
@@ -366,6 +390,8 @@ Status ReferenceEnforcer::change_children(const Change& change, std::size_t numb
   const std::string prefix = prefix_;
   Status status = child.cursor.seek(SeekMode::kFirstWithPrefix, prefix, child.record.data(), found);
   if (status.is_ok() && found && context_ != nullptr) status = context_->begin_changes(child.table);
+  // The statement has opened only those children that it knew of.
+  if (status.is_ok() && found) status = child.enforcer.bind(change.transaction, change.policy);
   while (status.is_ok() && found) {
     if (!counts(child.versions(), reference.values.get(), child.record.data())) {
       status = child.cursor.next_with_prefix(child.record.data(), found);

@@ -43,6 +43,8 @@ struct CascadeStep {
 //             history is removed. Changes of children make history as the server's own do.
 //             A row that references itself stays, and keeps its values, unless its removal is
 //             handed on.
+// Newer keys  No metadata lock keeps tables from getting foreign keys that lead to this one, or to
+//             a child of it, while a statement runs: see renew().
 // Errors      kNoReferencedRow, kRowIsReferenced, kCascadeTooDeep: refusal() tells which key.
 //             kDuplicateInChild: duplicate_in_child() tells of what. Others as of Cursor, RowWriter
 //             and StatementContext. What was changed before is left to the caller to undo.
@@ -57,6 +59,16 @@ class ReferenceEnforcer {
   ReferenceEnforcer& operator=(const ReferenceEnforcer&) = delete;
 
   const TableReferences& references() const { return *references_; }
+  // For a transaction that is going to write rows: with the newest foreign keys, the definitions of
+  // the parents stay as they are until it ends. Errors as of locks, and of TableSource.
+  Status bind(txn::Transaction& transaction, const lock::WaitPolicy& policy);
+  // The same if there may be foreign keys that came since. To be asked before a row goes or changes,
+  // when all is locked of it that who references it locks: a key that comes later is one whose
+  // children wait for the row.
+  Status renew(txn::Transaction& transaction, const lock::WaitPolicy& policy) {
+    return references_->generation == tables_.generation() ? Status::ok()
+                                                           : bind(transaction, policy);
+  }
   void set_interruption(const Interruption* interruption) { interruption_ = interruption; }
   // It outlives the calls. Without one, children that need it are not changed: kUnsupported.
   void set_context(StatementContext* context) { context_ = context; }
@@ -140,7 +152,7 @@ class ReferenceEnforcer {
               std::string_view prefix);
 
   const Table& table_;
-  const std::shared_ptr<const TableReferences> references_;
+  std::shared_ptr<const TableReferences> references_;
   const SystemVersions versions_;
   TableSource& tables_;
   const Interruption* interruption_ = nullptr;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/bytes.h"
 #include "base/key_range.h"
 #include "table/reference_index.h"
 #include "table/system_versions.h"
@@ -159,6 +160,12 @@ bool is_copied(const catalog::ForeignKeyDefinition& key, const catalog::Catalog&
 }
 
 }  // namespace
+
+std::string definition_lock(const catalog::TableDefinition& table) {
+  std::string key;
+  append_be32(key, table.id);
+  return key;
+}
 
 Result<std::shared_ptr<const TableReferences>> bind_references(const Table& table,
                                                                const catalog::Catalog& catalog,

@@ -33,7 +33,14 @@ class TableSource {
   virtual Result<std::shared_ptr<const Table>> open_stored(std::string_view name) = 0;
   // As bind_references().
   virtual Result<std::shared_ptr<const TableReferences>> references_of(const Table& table) = 0;
+  // The catalog's: TableReferences of another one may lack foreign keys that there are.
+  virtual std::uint64_t generation() const = 0;
 };
+
+// The key whose lock stands for a table's definition. Who has bound foreign keys to it as to their
+// parent holds it shared until the transaction's end; copying, emptying and dropping a referenced
+// table wait for that. No index has the id of a table.
+std::string definition_lock(const catalog::TableDefinition& table);
 
 // A foreign key of which the table is the child: where its parents are.
 struct ParentReference {

@@ -173,6 +173,14 @@ Status RowWriter::change_row(txn::Transaction& transaction, std::string_view pri
   });
 }
 
+bool RowWriter::has_references() const {
+  return references_ != nullptr && !references_->references().is_empty();
+}
+
+Status RowWriter::renew_references(txn::Transaction& transaction) {
+  return references_ == nullptr ? Status::ok() : references_->renew(transaction, policy_);
+}
+
 Status RowWriter::check_parents(txn::Transaction& transaction, const std::uint8_t* old_record,
                                 const std::uint8_t* record) {
   if (references_ == nullptr) return Status::ok();
@@ -207,7 +215,7 @@ Status RowWriter::insert(txn::Transaction& transaction, const std::uint8_t* reco
   }
   BASALT_TRY(check_parents(transaction, nullptr, record));
   // What references the row would not find it in a file.
-  BASALT_DEBUG_ASSERT(load_ == nullptr || references_ == nullptr);
+  BASALT_DEBUG_ASSERT(load_ == nullptr || !has_references());
   BASALT_DEBUG_ASSERT(load_ == nullptr || !table_.state().journal.is_open());
   // And what is expired, and in its way, could not go.
   BASALT_DEBUG_ASSERT(load_ == nullptr || !table_.has_expiry());
@@ -289,6 +297,7 @@ Status RowWriter::update(txn::Transaction& transaction, const std::uint8_t* old_
     BASALT_TRY(check_unique(transaction, i, new_record, entry));
   }
 
+  BASALT_TRY(renew_references(transaction));
   BASALT_TRY(check_parents(transaction, old_record, new_record));
 
   make_row(new_record, time);
@@ -337,6 +346,7 @@ Status RowWriter::remove(txn::Transaction& transaction, const std::uint8_t* reco
     BASALT_TRY(lock_vacated(transaction, i, record));
   }
 
+  BASALT_TRY(renew_references(transaction));
   const auto write = [&] { return write_removal(transaction, record); };
   if (references_ == nullptr || !references_->has_children()) return write();
   return write_and_follow(transaction, write, [&] {

@@ -49,7 +49,8 @@ class RowWriter {
   void set_private(bool is_private) { is_private_ = is_private; }
   // Holds the table's foreign keys with each row; null: nobody does. It outlives the calls.
   void set_references(ReferenceEnforcer* references) { references_ = references; }
-  bool has_references() const { return references_ != nullptr; }
+  // Whether there are any: not only that somebody looks for newer ones.
+  bool has_references() const;
 
   // While there is one, rows that are inserted go into the load, not into the transaction's batch.
   // Not while the table's journal is open, which would not tell of them.
@@ -118,6 +119,8 @@ class RowWriter {
 
   Status check_parents(txn::Transaction& transaction, const std::uint8_t* old_record,
                        const std::uint8_t* record);
+  // With the row's locks held, before it goes or changes.
+  Status renew_references(txn::Transaction& transaction);
   // Has `write` change the row, and `follow` what references it: both, or neither.
   template <typename Write, typename Follow>
   Status write_and_follow(txn::Transaction& transaction, Write&& write, Follow&& follow);

@@ -438,18 +438,44 @@ int check_renamed_constraints(std::string_view from, std::string_view to) {
   return 0;
 }
 
+namespace {
+
+int refuse_to_lead(THD* thd, const ForeignKeyDefinition& key) {
+  push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, HA_ERR_CANNOT_ADD_FOREIGN,
+                      "The table lacks the columns, or an index that begins with them, of %s",
+                      constraint_with_table(thd, key).c_str());
+  return HA_ERR_CANNOT_ADD_FOREIGN;
+}
+
+// What was there before a crash is completed, or undone.
+bool is_recovery(THD* thd) { return thd == nullptr || !mysqld_server_started; }
+
+}  // namespace
+
 int check_references_to_name(THD* thd, std::string_view from, std::string_view to) {
-  // What was there before a crash is completed, or undone.
-  if (thd == nullptr || !mysqld_server_started) return 0;
+  if (is_recovery(thd)) return 0;
   const catalog::TablePointer table = the_engine().catalog().find(from);
   if (table == nullptr) return 0;
   if (table->expiry.has_value()) return check_expiry_and_references(*table, to, {});
   for (const ForeignKeyPointer& key : the_engine().catalog().references_by_name(to)) {
+    if (!can_lead_to(*key, *table)) return refuse_to_lead(thd, *key);
+  }
+  return 0;
+}
+
+int check_references_to_copy(THD* thd, std::string_view copy, std::string_view name) {
+  if (is_recovery(thd) || ignores_foreign_keys(thd)) return 0;
+  const catalog::Catalog& catalog = the_engine().catalog();
+  const catalog::TablePointer table = catalog.find(copy);
+  if (table == nullptr) return 0;
+  catalog::TablePointer before = catalog.find_set_aside(name);
+  if (before == nullptr) before = catalog.find(name);
+  for (const ForeignKeyPointer& key : catalog.references_to(name)) {
+    // Its own, and those of the table that goes.
+    if (key->child == copy || key->child == name || catalog::is_set_aside(key->child)) continue;
     if (can_lead_to(*key, *table)) continue;
-    push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, HA_ERR_CANNOT_ADD_FOREIGN,
-                        "The table lacks the columns, or an index that begins with them, of %s",
-                        constraint_with_table(thd, *key).c_str());
-    return HA_ERR_CANNOT_ADD_FOREIGN;
+    // What did not fit before was made without checks.
+    if (before == nullptr || can_lead_to(*key, *before)) return refuse_to_lead(thd, *key);
   }
   return 0;
 }

@@ -218,9 +218,6 @@ class ha_rocksdb final : public handler {
   lock::WaitPolicy wait_policy() const;
   // Has rows be written with a look at foreign keys, as the session wants it: 0 or an error.
   int bind_references(THD* thd);
-  int bind_newer_references();
-  Status renew_references();
-  Status lock_parents();
   // What keeps the statement from using the table: 0 or an error.
   int refuse_statement(THD* thd);
   // Whether reads that lock also lock the gaps between rows.
@@ -277,6 +274,7 @@ class ha_rocksdb final : public handler {
   int check_nulls(const TABLE& altered, const catalog::TableDefinition& definition,
                   const catalog::TableChange& change, const Alter_info& info);
   int refuse_null(const Field& before, const Field& after, const Alter_info& info, ulong row);
+  Status set_counter(const Alter_inplace_info& info);
   bool fail_build(TABLE& altered, const std::vector<Alteration*>& alterations, Status status);
   bool fail_duplicate(TABLE& altered, const table::Table& built,
                       const table::DuplicateRow& duplicate);
@@ -334,9 +332,7 @@ class ha_rocksdb final : public handler {
   std::unique_ptr<txn::Transaction> own_transaction_;  // of a sequence
   std::unique_ptr<table::Cursor> cursor_;
   std::unique_ptr<table::RowWriter> writer_;
-  std::unique_ptr<table::ReferenceEnforcer> references_;  // null: there are no foreign keys
-  std::uint64_t bound_generation_ = UINT64_MAX;           // when bind_references() was last asked
-  std::uint64_t references_generation_ = UINT64_MAX;      // of the catalog, when they were bound
+  std::unique_ptr<table::ReferenceEnforcer> references_;  // null until rows are written
   std::optional<lock::LockMode> row_lock_;
   bool skip_locked_ = false;
   bool tries_semi_consistent_ = false;

@@ -88,6 +88,14 @@ int ha_rocksdb::rename_table(const char* from, const char* to) noexcept {
       error != 0) {
     return error;
   }
+  const bool is_copy = is_servers_own_name(old_name) && !is_servers_own_name(new_name) &&
+                       !catalog::is_set_aside(old_name);
+  if (const int error = is_copy ? check_references_to_copy(ha_thd(), old_name,
+                                                           known_as.empty() ? new_name : known_as)
+                                : 0;
+      error != 0) {
+    return error;
+  }
   if (const int error = check_expiry_and_name(old_name, new_name); error != 0) return error;
   const auto references = is_replaced && known_as.empty() ? References::kStay : References::kFollow;
   Status status = the_engine().rename_table(old_name, new_name, renamed, references, known_as,

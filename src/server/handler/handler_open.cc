@@ -46,7 +46,6 @@ void ha_rocksdb::bind() {
   cursor_.reset();
   writer_.reset();
   references_.reset();
-  references_generation_ = UINT64_MAX;
   table_ = share_->table;
   cursor_ = std::make_unique<table::Cursor>(*table_);
   writer_ = std::make_unique<table::RowWriter>(*table_);
@@ -93,7 +92,6 @@ int ha_rocksdb::close() noexcept {
   cursor_.reset();
   writer_.reset();
   references_.reset();
-  references_generation_ = UINT64_MAX;
   own_transaction_.reset();
   table_.reset();
   share_ = nullptr;

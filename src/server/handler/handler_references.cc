@@ -168,53 +168,22 @@ bool ha_rocksdb::get_foreign_dup_key(char* table_name, uint table_name_size, cha
 // From here on rows are written with a look at the foreign keys there are, if the session wants it.
 int ha_rocksdb::bind_references(THD* thd) {
   writer_->set_references(nullptr);
-  bound_generation_ = the_engine().catalog().generation();
   // The copy of an ALTER TABLE is a temporary table to the server, too, but has foreign keys.
   if (is_sequence() || !writes_rows_ || is_temporary_name(opened().definition().name)) return 0;
   if (ignores_foreign_keys(thd)) return 0;
-  Status status;
-  do {
-    status = renew_references();
-    if (status.is_ok() && references_ != nullptr) status = lock_parents();
-    // While it waited, a referenced table was perhaps replaced by a copy.
-  } while (status.is_ok() && references_generation_ != the_engine().catalog().generation());
-  if (!status.is_ok()) return report(std::move(status));
-  if (references_ == nullptr) return 0;
+  if (references_ == nullptr) {
+    auto references = the_engine().references_of(opened());
+    if (!references.is_ok()) return report(references.take_status());
+    references_ = std::make_unique<table::ReferenceEnforcer>(
+        opened(), std::move(references.value()), the_engine());
+  }
+  if (Status status = references_->bind(transaction(), wait_policy()); !status.is_ok()) {
+    return report(std::move(status));
+  }
   references_->set_interruption(session_);
   references_->set_context(&session_->cascade_context());
   writer_->set_references(references_.get());
   return 0;
-}
-
-// No metadata lock keeps other tables from getting foreign keys that lead to this one while the
-// statement runs. Who inserts there waits for rows that are locked here.
-int ha_rocksdb::bind_newer_references() {
-  return bound_generation_ == the_engine().catalog().generation() ? 0 : bind_references(ha_thd());
-}
-
-Status ha_rocksdb::renew_references() {
-  const std::uint64_t generation = the_engine().catalog().generation();
-  if (references_generation_ == generation) return Status::ok();
-  auto references = the_engine().references_of(opened());
-  if (!references.is_ok()) return references.take_status();
-  references_.reset();
-  if (!references.value()->is_empty()) {
-    references_ = std::make_unique<table::ReferenceEnforcer>(
-        opened(), std::move(references.value()), the_engine());
-  }
-  references_generation_ = generation;
-  return Status::ok();
-}
-
-// No metadata lock keeps the parents of the rows that are written as they are.
-Status ha_rocksdb::lock_parents() {
-  for (const table::ParentReference& reference : references_->references().parents) {
-    // The statement has the metadata lock of its own table.
-    if (reference.parent == nullptr || reference.key->references_itself()) continue;
-    const std::string key = engine::Engine::definition_lock(reference.parent->definition());
-    BASALT_TRY(transaction().lock(key, lock::LockMode::kShared, wait_policy()));
-  }
-  return Status::ok();
 }
 
 }  // namespace basalt::server

@@ -101,7 +101,6 @@ int ha_rocksdb::end_own_transaction(int error) {
 int ha_rocksdb::update_row(const uchar* old_record, const uchar* new_record) noexcept {
   // The server does not compare where it has not asked for all columns that it writes.
   if (writer_->is_same_row(old_record, new_record)) return HA_ERR_RECORD_IS_THE_SAME;
-  if (const int error = bind_newer_references(); error != 0) return error;
   if (has_expiry()) writer_->set_statement_time(statement_time(ha_thd()));
   Status status = writer_->update(transaction(), old_record, new_record,
                                   opened().has_hidden_key() ? cursor_->primary_key() : "");
@@ -118,7 +117,6 @@ int ha_rocksdb::update_row(const uchar* old_record, const uchar* new_record) noe
 }
 
 int ha_rocksdb::delete_row(const uchar* record) noexcept {
-  if (const int error = bind_newer_references(); error != 0) return error;
   Status status = writer_->remove(transaction(), record,
                                   opened().has_hidden_key() ? cursor_->primary_key() : "");
   if (!status.is_ok()) {
