@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "server/convert/table_layout.h"
 #include "server/handler/column_changes.h"
 #include "server/handler/definition_check.h"
@@ -10,6 +12,7 @@
 #include "server/handler/undecided_changes.h"
 #include "server/plugin.h"
 #include "server/sysvars.h"
+#include "table/table_opening.h"
 #include "server/mariadb.h"
 
 namespace basalt::server {
@@ -198,6 +201,13 @@ int check_references_again(THD* thd, const TABLE& altered, const Alter_inplace_i
                              again);
 }
 
+// Whether AUTO_INCREMENT=n is all right for a change in place: it is of one counter, which stays.
+bool may_set_counter(const TABLE& table, const TABLE& altered, const Alter_inplace_info& info) {
+  if ((info.create_info->used_fields & HA_CREATE_USED_AUTO) == 0) return true;
+  return table.part_info == nullptr && table.found_next_number_field != nullptr &&
+         altered.found_next_number_field != nullptr;
+}
+
 // By which check_version() is asked for a table with partitions; nothing for one without.
 std::optional<catalog::AlterationId> alteration_id(const TABLE& altered,
                                                    const std::string& table_name) {
@@ -223,9 +233,8 @@ enum_alter_inplace_result ha_rocksdb::check_if_supported_inplace_alter(
     return HA_ALTER_ERROR;
   }
   const bool is_possible = !has(*info, ~(kServersOwn | kOfDictionary | kOfColumns | kBuilding)) &&
-                           (info->create_info->used_fields & HA_CREATE_USED_AUTO) == 0 &&
-                           !info->ignore && !is_sequence() &&
-                           table_share->tmp_table == NO_TMP_TABLE &&
+                           may_set_counter(*table, *altered, *info) && !info->ignore &&
+                           !is_sequence() && table_share->tmp_table == NO_TMP_TABLE &&
                            info->alter_info->partition_flags == 0 &&
                            (table->part_info == nullptr) == (altered->part_info == nullptr) &&
                            !moves_indexes(*table, *altered);
@@ -407,7 +416,7 @@ bool ha_rocksdb::commit_inplace_alter_table(TABLE* altered, Alter_inplace_info* 
   }
   const std::vector<Alteration*> alterations = all_alterations(*info);
   info->group_commit_ctx = nullptr;  // so that the server asks no other partition
-  if (alterations.empty()) return false;
+  if (alterations.empty()) return fail_statement(set_counter(*info));
   std::vector<engine::Engine::BuiltTable> tables;
   for (Alteration* const alteration : alterations) {
     if (const int error =
@@ -424,7 +433,18 @@ bool ha_rocksdb::commit_inplace_alter_table(TABLE* altered, Alter_inplace_info* 
   warn_if_undecided(ha_thd(), status);
   if (!status.is_ok()) return fail_statement(std::move(status));
   for (Alteration* const alteration : alterations) alteration->note_published();
-  return false;
+  // As in InnoDB, where the definition has changed by then, too.
+  return fail_statement(set_counter(*info));
+}
+
+// Nobody takes values now. None is given out that a row has.
+Status ha_rocksdb::set_counter(const Alter_inplace_info& info) {
+  if ((info.create_info->used_fields & HA_CREATE_USED_AUTO) == 0) return Status::ok();
+  const Result<std::uint64_t> next = table::next_auto_increment(the_engine().database(), opened(),
+                                                                share_->translation.auto_increment);
+  if (!next.is_ok()) return next.status().clone();
+  const std::uint64_t wanted = info.create_info->auto_increment_value;
+  return opened().state().auto_increment.restart(std::max(next.value(), wanted));
 }
 
 // Tells the client of an error: of changes in place the server does not. Whether there is one.
