@@ -28,8 +28,8 @@ struct HeldMutex {
   MutexRank rank;
 };
 
-// Far more than any thread holds. Room for all ranks would not fit under sanitizers: a plugin that is
-// loaded late has 1.6 KB for its thread-local data.
+// Far more than any thread holds. Room for all ranks would not fit under sanitizers: a plugin that
+// is loaded late has 1.6 KB for its thread-local data.
 constexpr std::size_t kHeldMax = 16;
 
 // In the order of their ranks, which is the one in which they were taken.

@@ -137,8 +137,8 @@ class Catalog final : public kv::LifetimeSource {
   // The latter for who looks for the children by their names: without the copies that replace
   // tables. A child that is set aside for one has its name, as long as no table is called so.
   std::vector<ForeignKeyPointer> references_by_name(std::string_view name) const;
-  // The table that was called `name` and is set aside, so that an ALTER TABLE can give the name to a
-  // copy; null if there is none.
+  // The table that was called `name` and is set aside, so that an ALTER TABLE can give the name to
+  // a copy; null if there is none.
   TablePointer find_set_aside(std::string_view name) const;
   // The foreign key called `name` ("database/constraint"), in any case of its letters; null if
   // there is none. Those of the table `except` do not count.

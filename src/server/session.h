@@ -33,8 +33,8 @@ class Session final : public table::Interruption {
   // Leaves the transaction, whose decision could not be written, to be completed by others, and
   // goes on with a new one.
   void leave_decided(txn::Decision decision);
-  // What a user has prepared is the manager's from then on: the server lets any session decide it as
-  // soon as this connection has ended, or has been reset, of which the engine is not told.
+  // What a user has prepared is the manager's from then on: the server lets any session decide it
+  // as soon as this connection has ended, or has been reset, of which the engine is not told.
   void leave_prepared();
   // Takes it back, if that is what the server decides now, and nobody else has.
   void take_back_prepared(const std::string& name);

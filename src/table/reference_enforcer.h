@@ -62,9 +62,9 @@ class ReferenceEnforcer {
   // For a transaction that is going to write rows: with the newest foreign keys, the definitions of
   // the parents stay as they are until it ends. Errors as of locks, and of TableSource.
   Status bind(txn::Transaction& transaction, const lock::WaitPolicy& policy);
-  // The same if there may be foreign keys that came since. To be asked before a row goes or changes,
-  // when all is locked of it that who references it locks: a key that comes later is one whose
-  // children wait for the row.
+  // The same if there may be keys that came since. To be asked before a row goes or changes, when
+  // all is locked of it that who references it locks: a key that comes later is one whose children
+  // wait for the row.
   Status renew(txn::Transaction& transaction, const lock::WaitPolicy& policy) {
     return references_->generation == tables_.generation() ? Status::ok()
                                                            : bind(transaction, policy);

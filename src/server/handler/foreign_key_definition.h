@@ -28,8 +28,8 @@ int check_renamed_constraints(std::string_view from, std::string_view to);
 // Whether the table `from` can be what foreign keys lead to already that reference the name `to`.
 // Else tells the client, and returns an error.
 int check_references_to_name(THD* thd, std::string_view from, std::string_view to);
-// Whether the `copy` of the table `name` can take its place beside the foreign keys that lead to it,
-// of which some may have come since the copy was made. Else tells the client, and returns an error.
+// Whether the `copy` of the table `name` can take its place beside the foreign keys that lead to
+// it, of which some may have come since it was made. Else tells the client, and returns an error.
 int check_references_to_copy(THD* thd, std::string_view copy, std::string_view name);
 // If a copy gets its final name, and its ALTER TABLE gives the table another one: the name of the
 // table that the copy is made of. Else empty.
