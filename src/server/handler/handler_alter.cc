@@ -428,13 +428,15 @@ bool ha_rocksdb::commit_inplace_alter_table(TABLE* altered, Alter_inplace_info* 
     if (!status.is_ok()) return fail_build(*altered, alterations, std::move(status));
     tables.push_back(alteration->result());
   }
+  // Before indexes go of which the counter's value is read. Should the rest fail, it is right for
+  // the rows that there are.
+  if (Status status = set_counter(*info); !status.is_ok()) return fail_statement(std::move(status));
   Status status = the_engine().publish_all_altered(
       std::move(tables), waiter_of(ha_thd()), alteration_id(*altered, opened().definition().name));
   warn_if_undecided(ha_thd(), status);
   if (!status.is_ok()) return fail_statement(std::move(status));
   for (Alteration* const alteration : alterations) alteration->note_published();
-  // As in InnoDB, where the definition has changed by then, too.
-  return fail_statement(set_counter(*info));
+  return false;
 }
 
 // Nobody takes values now. None is given out that a row has.
