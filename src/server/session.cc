@@ -61,6 +61,7 @@ std::unique_ptr<txn::Transaction> Session::exchange(std::unique_ptr<txn::Transac
 void Session::leave_decided(txn::Decision decision) {
   txn::TransactionManager& manager = the_engine().transactions();
   left_.push_back(exchange(manager.make_transaction(thd_)));
+  is_taken_back_ = false;
   manager.keep_decided(left_.back(), decision);
 }
 
@@ -75,8 +76,17 @@ void Session::take_back_prepared(const std::string& name) {
   prepared_name_.clear();
   std::unique_ptr<txn::Transaction> prepared = the_engine().transactions().take_prepared(name);
   if (prepared == nullptr) return;
-  BASALT_DEBUG_ASSERT(transaction_->state() == txn::Transaction::State::kIdle);
+  // A statement that the server has refused may have begun something.
+  if (transaction_->state() == txn::Transaction::State::kActive) {
+    transaction_->rollback().ignore("only prepared transactions can fail to roll back");
+  }
   exchange(std::move(prepared));
+  is_taken_back_ = true;
+}
+
+void Session::end_taken_back() {
+  if (!std::exchange(is_taken_back_, false)) return;
+  left_.push_back(exchange(the_engine().transactions().make_transaction(thd_)));
 }
 
 bool has_lost_client(THD* thd) {

@@ -36,8 +36,12 @@ class Session final : public table::Interruption {
   // What a user has prepared is the manager's from then on: the server lets any session decide it
   // as soon as this connection has ended, or has been reset, of which the engine is not told.
   void leave_prepared();
+  // Before the user prepares another one.
+  void forget_prepared() { prepared_name_.clear(); }
   // Takes it back, if that is what the server decides now, and nobody else has.
   void take_back_prepared(const std::string& name);
+  // When it is decided: locks know nothing of its connection any more, so the next one is another.
+  void end_taken_back();
   // Whether the statement is to end: by KILL, by max_statement_time, or because its client has
   // gone, which is looked for once a second.
   bool is_raised() const override;
@@ -104,6 +108,7 @@ class Session final : public table::Interruption {
   // Changed with the server's LOCK_thd_data held, as a KILL from another thread comes with it.
   std::unique_ptr<txn::Transaction> transaction_;
   std::string prepared_name_;  // of what leave_prepared() has left; empty: nothing
+  bool is_taken_back_ = false;
   // Those left in the last statement: its cursors refer to them until it ends.
   std::vector<std::shared_ptr<txn::Transaction>> left_;
   std::unique_ptr<txn::Transaction> copy_;

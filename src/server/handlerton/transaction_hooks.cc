@@ -59,12 +59,15 @@ int commit(handlerton*, THD* thd, bool all) noexcept {
   Transaction& transaction = session->transaction();
   const Status status = transaction.commit(commit_durability(thd));
   transaction.end_statement();
+  int error = 0;
   if (status.is_ok()) {
     pay_owed_sync(thd, *session);
-    return 0;
+  } else {
+    log_message(LogLevel::kError, "commit: " + status.message());
+    error = end_failed_commit(thd, *session, status);
   }
-  log_message(LogLevel::kError, "commit: " + status.message());
-  return end_failed_commit(thd, *session, status);
+  session->end_taken_back();
+  return error;
 }
 
 // Whether the thread may give up the lock that keeps BACKUP and FLUSH TABLES WITH READ LOCK out, as
@@ -123,9 +126,11 @@ int rollback(handlerton* hton, THD* thd, bool all) noexcept {
   if (transaction.state() == Transaction::State::kOrdered) return commit(hton, thd, all);
   transaction.end_statement();
   const Status status = transaction.rollback();
-  if (status.is_ok()) return 0;
-  log_message(LogLevel::kError, "rollback: " + status.message());
-  session->leave_decided(Decision::kRollback);
+  if (!status.is_ok()) {
+    log_message(LogLevel::kError, "rollback: " + status.message());
+    session->leave_decided(Decision::kRollback);
+  }
+  session->end_taken_back();
   return 0;
 }
 

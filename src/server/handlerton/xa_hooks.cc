@@ -53,6 +53,7 @@ int prepare(handlerton*, THD* thd, bool all) noexcept {
     return 0;
   }
   const bool is_users = thd->transaction->xid_state.is_explicit_XA();
+  if (is_users) session->forget_prepared();
   // A user may leave it so for long, and it reads nothing more.
   if (!transaction.has_writes() && is_users) transaction.expiry().end();
   if (!transaction.has_writes()) return 0;
@@ -61,7 +62,9 @@ int prepare(handlerton*, THD* thd, bool all) noexcept {
   const Status status = transaction.prepare(name_of(xid), commit_durability(thd), is_users);
   if (!status.is_ok()) log_message(LogLevel::kError, "prepare: " + status.message());
   report_failure("the transaction cannot be prepared", status);
-  if (status.is_ok() && is_users) session->leave_prepared();
+  // Of what is committed in one phase nobody else gets to know.
+  const bool is_left = is_users && thd_sql_command(thd) != SQLCOM_XA_COMMIT;
+  if (status.is_ok() && is_left) session->leave_prepared();
   return to_handler_error(status, thd);
 }
 
