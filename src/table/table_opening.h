@@ -25,8 +25,8 @@ Result<std::uint64_t> next_auto_increment(kv::Database& database, const Table& t
                                           const AutoIncrementSource& auto_increment);
 
 // Sets the bound of the table's primary keys, when it is opened for the first time since the engine
-// started. Not while there are prepared transactions: rows of theirs are perhaps not seen yet; nor
-// where the last row cannot be read: what is sound of a damaged table must be found.
+// started. Not while a transaction that has changed it has not ended, whose rows are perhaps not
+// seen yet; nor where the last row cannot be read: what is sound of a damaged table must be found.
 void load_greatest_key(kv::Database& database, txn::TransactionManager& transactions,
                        const Table& table);
 
