@@ -17,6 +17,15 @@ constexpr std::string_view kGenerated = "_ibfk_";
 std::string_view database_of(std::string_view name) { return name.substr(0, name.find('/')); }
 std::string_view table_of(std::string_view name) { return name.substr(name.find('/') + 1); }
 
+// The table's part of a generated name. Behind names that some systems keep for devices ("con") the
+// server puts a mark, which means nothing inside a name: with it another one would read the same.
+std::string_view stem_of(std::string_view table) {
+  constexpr std::string_view kDeviceMark = "@@@";
+  std::string_view stem = table_of(table);
+  if (stem.ends_with(kDeviceMark)) stem.remove_suffix(kDeviceMark.size());
+  return stem;
+}
+
 bool consume_text(std::string_view& rest, std::string& text) {
   std::string_view value;
   if (!consume_length_prefixed(rest, value)) return false;
@@ -84,14 +93,14 @@ Result<ForeignKeyDefinition> parse_foreign_key(std::string_view bytes) {
 
 std::string generated_name(std::string_view child, std::uint32_t number) {
   BASALT_DEBUG_ASSERT(number != 0);
-  return std::string(table_of(child)) + std::string(kGenerated) + std::to_string(number);
+  return std::string(stem_of(child)) + std::string(kGenerated) + std::to_string(number);
 }
 
 std::uint32_t generated_number(std::string_view name, std::string_view child) {
   std::string_view rest = table_of(name);
-  const std::string_view table = table_of(child);
-  if (!rest.starts_with(table)) return 0;
-  rest.remove_prefix(table.size());
+  const std::string_view stem = stem_of(child);
+  if (!rest.starts_with(stem)) return 0;
+  rest.remove_prefix(stem.size());
   if (!rest.starts_with(kGenerated)) return 0;
   rest.remove_prefix(kGenerated.size());
   std::uint32_t number = 0;

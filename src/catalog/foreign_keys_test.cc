@@ -92,6 +92,12 @@ TEST(ForeignKeys, AGeneratedNameIsToldFromOneThatSomebodyGave) {
   }
 }
 
+TEST(ForeignKeys, AGeneratedNameLacksTheMarkBehindNamesOfDevices) {
+  EXPECT_EQ(generated_name("shop/con@@@", 1), "con_ibfk_1");
+  EXPECT_EQ(generated_number("shop/con_ibfk_1", "shop/con@@@"), 1U);
+  EXPECT_EQ(renamed_constraint("shop/con_ibfk_1", "shop/con@@@", "shop/nul@@@"), "shop/nul_ibfk_1");
+}
+
 TEST(ForeignKeys, AGeneratedNameFollowsItsTableAndAGivenOneOnlyItsDatabase) {
   EXPECT_EQ(renamed_constraint("shop/orders_ibfk_3", "shop/orders", "old/bought"),
             "old/bought_ibfk_3");
