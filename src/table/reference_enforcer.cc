@@ -141,7 +141,8 @@ Status ReferenceEnforcer::bind(txn::Transaction& transaction, const lock::WaitPo
       // The statement has the metadata lock of its own table.
       if (reference.parent == nullptr || reference.key->references_itself()) continue;
       const std::string key = definition_lock(reference.parent->definition());
-      BASALT_TRY(transaction.lock(key, lock::LockMode::kShared, policy));
+      BASALT_TRY(
+          parents_transaction(transaction, reference).lock(key, lock::LockMode::kShared, policy));
     }
     // While it waited, a referenced table was perhaps replaced by a copy.
     if (references_->generation == tables_.generation()) return Status::ok();
@@ -215,7 +216,7 @@ Status ReferenceEnforcer::check_parent(txn::Transaction& transaction, std::size_
   }
   prefix_ += reference.current;
   bool found = false;
-  BASALT_TRY(find_parent(transaction, number, policy, found));
+  BASALT_TRY(find_parent(parents_transaction(transaction, reference), number, policy, found));
   if (found) return Status::ok();
   return fail(ErrorCode::kNoReferencedRow, reference.key, change, prefix_);
 }

@@ -72,6 +72,13 @@ class ReferenceEnforcer {
   void set_interruption(const Interruption* interruption) { interruption_ = interruption; }
   // It outlives the calls. Without one, children that need it are not changed: kUnsupported.
   void set_context(StatementContext* context) { context_ = context; }
+  // Rows of other tables that are referenced are locked and looked for by this transaction, not by
+  // the one that writes: a copy's knows nothing of what its statement has locked, and would wait
+  // for it; nor would its locks last until the copy appears. Null: by the one that writes. It
+  // outlives the calls.
+  void set_parents_transaction(txn::Transaction* transaction) {
+    parents_transaction_ = transaction;
+  }
   // The rows that are changed now are changed because of `step`; null: by the statement. It
   // outlives the calls.
   void set_cause(const CascadeStep* step) { cause_ = step; }
@@ -129,6 +136,13 @@ class ReferenceEnforcer {
   bool references_its_old_key(const ParentReference& reference, const std::uint8_t* old_record,
                               const std::uint8_t* record);
   bool finds_itself(const ChildReference& child, const std::uint8_t* record);
+  // By whom the parent is locked, where `writing` writes.
+  txn::Transaction& parents_transaction(txn::Transaction& writing,
+                                        const ParentReference& reference) const {
+    // Rows of the table itself may have been written just now.
+    const bool is_own = parents_transaction_ == nullptr || reference.key->references_itself();
+    return is_own ? writing : *parents_transaction_;
+  }
   Status check_parent(txn::Transaction& transaction, std::size_t number, const std::uint8_t* record,
                       Refusal::Change change, const lock::WaitPolicy& policy);
   bool counts(const SystemVersions& versions, const ReferencedValues* values,
@@ -158,6 +172,7 @@ class ReferenceEnforcer {
   const Interruption* interruption_ = nullptr;
   StatementContext* context_ = nullptr;
   const CascadeStep* cause_ = nullptr;
+  txn::Transaction* parents_transaction_ = nullptr;
   std::vector<std::unique_ptr<ParentAccess>> parents_;  // of each parent; null until needed
   std::vector<std::unique_ptr<ChildAccess>> children_;  // likewise
   std::string prefix_;

@@ -434,5 +434,27 @@ TEST_F(ReferencesTest, RowsAreLookedForInTheirNewestVersions) {
   EXPECT_EQ(first.rows("parent"), (IntegerRows{{2}}));
 }
 
+// The rows of a copy are written by a transaction of their own.
+TEST_F(ReferencesTest, ACopysParentsAreLockedByTheTransactionOfItsStatement) {
+  create("parent", 0);
+  create("child", 1, {},
+         {key("child", "c1", "parent", "id", ReferentialAction::kRestrict),
+          key("child", "c1", "child", "id", ReferentialAction::kRestrict)});
+  Client statement(*this);
+  must(statement.insert("parent", {1}));
+  statement.commit();
+  Client copy(*this);
+  copy.set_parents_transaction("child", statement);
+  must(statement.update("parent", {1}, {1}));
+  EXPECT_TRUE(succeeds(copy.insert("child", {1, 1}))) << "the statement has the lock, and not it";
+  EXPECT_TRUE(fails_with(ErrorCode::kNoReferencedRow, copy.insert("child", {2, 2})));
+  copy.commit();
+  Client other(*this);
+  EXPECT_TRUE(fails_with(ErrorCode::kLockTimeout, other.remove("parent", {1})))
+      << "the copy's portion is committed, the statement goes on";
+  statement.commit();
+  EXPECT_TRUE(fails_with(ErrorCode::kRowIsReferenced, other.remove("parent", {1})));
+}
+
 }  // namespace
 }  // namespace basalt::table::test

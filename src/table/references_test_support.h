@@ -214,6 +214,9 @@ class ReferencesTest : public testing::Test, protected NewDatabase {
       return open.writer.update(*transaction_, record(*open.table, from).data(),
                                 record(*open.table, to).data(), {});
     }
+    void set_parents_transaction(const std::string& child, Client& statement) {
+      opened(child).enforcer.set_parents_transaction(statement.transaction_.get());
+    }
     TestStatement& statement() { return statement_; }
     const ReferenceEnforcer::IndexName& duplicate_in_child(const std::string& name) {
       return opened(name).enforcer.duplicate_in_child();

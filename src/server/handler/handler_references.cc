@@ -177,6 +177,7 @@ int ha_rocksdb::bind_references(THD* thd) {
     references_ = std::make_unique<table::ReferenceEnforcer>(
         opened(), std::move(references.value()), the_engine());
   }
+  references_->set_parents_transaction(&transaction());
   if (Status status = references_->bind(transaction(), wait_policy()); !status.is_ok()) {
     return report(std::move(status));
   }
