@@ -33,8 +33,6 @@ int savepoint_set(handlerton*, THD* thd, void* area) noexcept {
 
 int savepoint_rollback(handlerton*, THD* thd, void* area) noexcept {
   txn::Transaction& transaction = transaction_between_statements(thd);
-  // The server knows savepoints of a prepared transaction by name, which has none any more.
-  if (transaction.state() == txn::Transaction::State::kIdle) return HA_ERR_NO_SAVEPOINT;
   return to_handler_error(transaction.rollback_to_savepoint(load_area(area)), thd);
 }
 

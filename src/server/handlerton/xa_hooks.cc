@@ -54,9 +54,14 @@ int prepare(handlerton*, THD* thd, bool all) noexcept {
   }
   const bool is_users = thd->transaction->xid_state.is_explicit_XA();
   if (is_users) session->forget_prepared();
-  // A user may leave it so for long, and it reads nothing more.
-  if (!transaction.has_writes() && is_users) transaction.expiry().end();
-  if (!transaction.has_writes()) return 0;
+  if (!transaction.has_writes()) {
+    if (!is_users) return 0;
+    // There is nothing to decide: it may as well end here, before its connection is reset, of which
+    // the engine is not told. What it has locked is to stay locked until the decision.
+    if (!transaction.lock_owner().holds_locks()) {
+      return to_handler_error(transaction.rollback(), thd);
+    }
+  }
   XID xid;
   thd_get_xid(thd, reinterpret_cast<MYSQL_XID*>(&xid));
   const Status status = transaction.prepare(name_of(xid), commit_durability(thd), is_users);
