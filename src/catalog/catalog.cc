@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "base/bytes.h"
 #include "base/failpoint.h"
+#include "catalog/partition_names.h"
 #include "catalog/records.h"
 
 namespace basalt::catalog {
@@ -40,6 +41,13 @@ Result<std::uint64_t> get_number(kv::Database& database, const std::string& key,
 
 Status exists_already(std::string_view name) {
   return Status(ErrorCode::kTableExists, "table '" + std::string(name) + "' already exists");
+}
+
+// Whether the renamed table is a partition that follows its table.
+bool changes_table(std::string_view from, std::string_view to) {
+  const std::string_view table = table_of_partition(from);
+  const std::string_view other = table_of_partition(to);
+  return !table.empty() && !other.empty() && table != other;
 }
 
 bool may_hold_tables(const kv::Database& database, std::uint64_t family) {
@@ -221,6 +229,7 @@ Status Catalog::drop(std::string_view name) {
   batch.remove(kv::kSystemFamily, make_key(RecordType::kTable) + table.name);
   batch.remove(kv::kSystemFamily, make_key(RecordType::kAutoIncrement, table.id));
   batch.remove(kv::kSystemFamily, make_key(RecordType::kHiddenRowId, table.id));
+  batch.remove(kv::kSystemFamily, make_key(RecordType::kRenamedPartition, table.id));
   queue_indexes(table, batch);
   const std::vector<ForeignKeyPointer> own_keys = foreign_keys_.of_child(name);
   for (const ForeignKeyPointer& key : own_keys) {
@@ -252,6 +261,9 @@ Status Catalog::rename(std::string_view from, std::string_view to, References re
   kv::WriteBatch batch;
   batch.remove(kv::kSystemFamily, make_key(RecordType::kTable) + std::string(from));
   put_definition(renamed, batch);
+  if (changes_table(from, to)) {
+    batch.put(kv::kSystemFamily, make_key(RecordType::kRenamedPartition, renamed.id), from);
+  }
   std::vector<ForeignKeyDefinition> keys =
       renamed_foreign_keys(from, to, known_as.empty() ? from : known_as, references);
   for (const ForeignKeyDefinition& key : keys) put_foreign_key(key, batch);
@@ -266,6 +278,28 @@ Status Catalog::rename(std::string_view from, std::string_view to, References re
   owners_.add(pointer);
   tables_[pointer->name] = pointer;
   return Status::ok();
+}
+
+Result<std::vector<RenamedPartition>> Catalog::renamed_partitions() const {
+  std::map<TableId, TablePointer> partitions;
+  for (TablePointer& table : all_tables()) {
+    if (!table_of_partition(table->name).empty()) partitions.emplace(table->id, std::move(table));
+  }
+  std::vector<RenamedPartition> renamed;
+  BASALT_TRY(scan_records(database_, RecordType::kRenamedPartition,
+                          [&](std::string_view id, std::string_view former) {
+                            if (id.size() != sizeof(TableId)) return corrupt("a partition's id");
+                            const auto found = partitions.find(load_be32(id.data()));
+                            if (found != partitions.end()) {
+                              renamed.push_back({std::string(former), found->second});
+                            }
+                            return Status::ok();
+                          }));
+  return renamed;
+}
+
+Status Catalog::forget_renamed_partitions() {
+  return forget_records(database_, RecordType::kRenamedPartition);
 }
 
 Result<TablePointer> Catalog::truncate(std::string_view name) {

@@ -75,6 +75,12 @@ struct AlterationId {
   std::string id;     // another one for each change
 };
 
+// A partition that its table has taken along to another name, and what it was called before.
+struct RenamedPartition {
+  std::string former;
+  TablePointer partition;
+};
+
 // The counters of a table whose values, once handed out, must not come again after a crash.
 enum class CounterKind : std::uint8_t { kAutoIncrement, kHiddenRowId };
 
@@ -119,6 +125,11 @@ class Catalog final : public kv::LifetimeSource {
   // over what the table had. kTableNotFound, kTableExists.
   Status rename(std::string_view from, std::string_view to,
                 References references = References::kFollow, std::string_view known_as = {});
+  // Partitions that rename() has brought from one table's name to another's, in the order of their
+  // ids, since forget_renamed_partitions(). They are renamed one by one: a crash may have come in
+  // between.
+  Result<std::vector<RenamedPartition>> renamed_partitions() const;
+  Status forget_renamed_partitions();
   // Gives the table new, empty indexes and queues the old ones for reclaiming; its auto-increment
   // mark starts again. kTableNotFound.
   Result<TablePointer> truncate(std::string_view name);

@@ -221,6 +221,34 @@ TEST_F(CatalogTest, TheNewestIdGrowsWithEveryNewTableAndIndexAlsoOverCrashes) {
   EXPECT_EQ(emptied->indexes.back().id, catalog_->newest_id());
 }
 
+TEST_F(CatalogTest, PartitionsThatFollowTheirTableToAnotherNameAreKnownUntilThatIsForgotten) {
+  const auto renamed = [this] {
+    std::vector<std::string> names;
+    for (const RenamedPartition& found : must(catalog_->renamed_partitions())) {
+      names.push_back(found.former + " " + found.partition->name);
+    }
+    return names;
+  };
+  const std::vector<std::string> none;
+  must(catalog_->create(make_table("a/t#P#p0")));
+  must(catalog_->create(make_table("a/t#P#p1#SP#s")));
+  must(catalog_->create(make_table("a/t")));
+  must(catalog_->rename("a/t#P#p0", "a/t#P#p2"));
+  must(catalog_->rename("a/t", "a/u"));
+  must(catalog_->rename("a/u", "a/v#P#p"));
+  EXPECT_EQ(renamed(), none) << "none of these has gone with a table";
+  must(catalog_->rename("a/t#P#p1#SP#s", "b/u#P#p1#SP#s"));
+  must(catalog_->rename("a/t#P#p2", "b/u#P#p2"));
+  must(catalog_->rename("b/u#P#p2", "b/v#P#p2"));
+  crash();
+  EXPECT_EQ(renamed(),
+            (std::vector<std::string>{"b/u#P#p2 b/v#P#p2", "a/t#P#p1#SP#s b/u#P#p1#SP#s"}));
+  must(catalog_->drop("b/v#P#p2"));
+  EXPECT_EQ(renamed(), (std::vector<std::string>{"a/t#P#p1#SP#s b/u#P#p1#SP#s"}));
+  must(catalog_->forget_renamed_partitions());
+  EXPECT_EQ(renamed(), none);
+}
+
 // ---- indexes that are built
 
 // What a table of two indexes is to become.
@@ -431,9 +459,13 @@ TEST_F(CatalogTest, StoredRecordsAreFrozen) {
   must(catalog_->publish_all_altered({}, AlterationId{"a/t", "id"}));
   EXPECT_EQ(stored("\x0A"s + "a/t"), "id");
   must(catalog_->forget_alterations());
+  must(catalog_->create(make_table("a/t#P#p")));
+  must(catalog_->rename("a/t#P#p", "b/t#P#p"));
+  EXPECT_EQ(stored("\x0C\x00\x00\x01\x03"s), "a/t#P#p");
+  must(catalog_->forget_renamed_partitions());
   must(catalog_->drop("a/t"));
   EXPECT_EQ(stored("\x02\x00\x00\x01\x01"s), "\x00"s);
-  EXPECT_EQ(kv::test::count_entries(*database_, kv::kSystemFamily, {}), 4u);
+  EXPECT_EQ(kv::test::count_entries(*database_, kv::kSystemFamily, {}), 5u);
 }
 
 TEST_F(CatalogTest, IndexesInOtherFamiliesAreKnownThereInEveryState) {

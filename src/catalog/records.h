@@ -19,6 +19,7 @@ enum class RecordType : std::uint8_t {
   kHiddenRowId = 6,
   kForeignKey = 8,
   kAlteration = 10,
+  kRenamedPartition = 12,
 };
 
 inline std::string make_key(RecordType type) { return std::string(1, static_cast<char>(type)); }
@@ -39,5 +40,8 @@ Status scan_records(kv::Database& database, RecordType type, Visit visit) {
   }
   return iterator.status();
 }
+
+// Removes all of one type, in a buffered write: for those that are as good as gone.
+Status forget_records(kv::Database& database, RecordType type);
 
 }  // namespace basalt::catalog

@@ -7,6 +7,7 @@
 #include "base/remedies.h"
 #include "server/convert/table_layout.h"
 #include "server/coordinator.h"
+#include "server/handler/partitioned_tables.h"
 #include "server/handlerton/hooks.h"
 #include "server/introspect/tables.h"
 #include "server/release_check.h"
@@ -129,6 +130,7 @@ int init(void* argument) noexcept {
   if (const Status status = forget_temporary_transactions(); !status.is_ok()) {
     log_message(LogLevel::kError, "prepared transactions: " + status.message());
   }
+  bring_back_renamed_partitions();
   apply_settings_of_start();
   log_binlog_position();
   handlerton* hton = g_plugin->hton;

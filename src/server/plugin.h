@@ -1,5 +1,7 @@
 #pragma once
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "codec/collation.h"
 #include "engine/engine.h"
@@ -20,7 +22,10 @@ struct Plugin {
   ForeignKeyFailures foreign_key_failures;
   // What the partition engine does by itself; null where there is none.
   int (*drop_partitioned_table)(handlerton*, const char*) = nullptr;
-  uint partition_slot = 0;                 // its place among the server's engines
+  uint partition_slot = 0;  // its place among the server's engines
+  // Tables with partitions that the server has dropped as if they had none, when it recovered its
+  // DDL log; by their dictionary names.
+  std::vector<std::string> dropped_in_recovery;
   std::unique_ptr<engine::Engine> engine;  // last: stopped first
 };
 

@@ -88,6 +88,11 @@ _PARTED = ("CREATE TABLE parted (id INT PRIMARY KEY, k INT, s VARCHAR(20)) ENGIN
            "PARTITION BY HASH (id) PARTITIONS 3",
            "INSERT INTO parted SELECT seq, seq MOD 7, CONCAT('s', seq) FROM seq_1_to_30")
 
+# A database to rename tables to. No state tells of its tables: the steps bring them back.
+_MOVED = ("CREATE OR REPLACE DATABASE moved",
+          "CREATE TABLE moved.small (id INT PRIMARY KEY) ENGINE=ROCKSDB PARTITION BY KEY (id) "
+          "PARTITIONS 2")
+
 # Most of the rows come in files.
 _LOADED = ("CREATE TABLE loaded (id INT PRIMARY KEY, k INT, s LONGTEXT, KEY k (k) "
            "COMMENT 'cfname=loaded') ENGINE=ROCKSDB",
@@ -228,6 +233,23 @@ SCENARIOS = (
               ("ALTER TABLE parted ADD COLUMN k VARCHAR(9) AFTER id, RENAME TO other, "
                "ALGORITHM=COPY",), ("UPDATE other SET k = s",)),
              _PARTED, ddl_verb="ALTER TABLE"),
+    Scenario("CREATE TABLE with partitions", _DDL,
+             ((_PARTED[0].replace("parted", "n"),), ("INSERT INTO n VALUES (1, 1, 'n')",)),
+             ddl_verb="CREATE TABLE"),
+    Scenario("RENAME TABLE with partitions", _DDL,
+             (("RENAME TABLE parted TO other",), ("UPDATE other SET k = k + 1",),
+              ("RENAME TABLE other TO moved.parted, moved.small TO parted",),
+              ("RENAME TABLE moved.parted TO other",), ("DELETE FROM other WHERE id < 9",)),
+             (*_PARTED, *_MOVED), ddl_verb="RENAME TABLE"),
+    Scenario("ALTER TABLE RENAME of a table with partitions", _DDL,
+             (("ALTER TABLE parted RENAME TO moved.parted",),
+              ("ALTER TABLE moved.parted RENAME TO other",), ("UPDATE other SET k = k + 1",)),
+             (*_PARTED, *_MOVED), ddl_verb="ALTER TABLE"),
+    Scenario("ALTER TABLE that makes partitions", (*_DDL, *_DML),
+             (("ALTER TABLE b PARTITION BY HASH (id) PARTITIONS 3",), ("UPDATE b SET v = 'x'",),
+              ("ALTER TABLE b RENAME TO c PARTITION BY KEY (id) PARTITIONS 2",),
+              ("ALTER TABLE c REMOVE PARTITIONING",), ("DELETE FROM c WHERE id < 9",)), _TABLES,
+             ddl_verb="ALTER TABLE"),
     Scenario("ALTER TABLE to this engine", (*_DDL, *_DML),
              (("ALTER TABLE i ENGINE=ROCKSDB",),), _INNODB, ddl_verb="ALTER TABLE"),
     Scenario("ALTER TABLE to another engine", (*_DDL, *_DML),

@@ -53,6 +53,8 @@ _SECOND_DEATHS = {
     "ALTER TABLE in place": ("table.build_index.after_ingest", _DDL_RECOVERY),
     "ALTER TABLE by copy of a table with partitions": ("catalog.rename.after_write",
                                                        _DDL_RECOVERY),
+    "RENAME TABLE with partitions": ("catalog.rename.after_write", _DDL_RECOVERY),
+    "ALTER TABLE that makes partitions": ("catalog.rename.after_write", _DDL_RECOVERY),
     "CREATE TABLE": ("catalog.create.after_write", _DDL_RECOVERY),
     "DROP TABLE": ("catalog.drop.before_write", _DDL_RECOVERY),
     "reclaiming after DROP TABLE": ("maintenance.reclaim.before_forget", ("maintenance.",)),

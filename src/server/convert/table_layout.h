@@ -35,8 +35,6 @@ bool is_unique(const KEY& key);
 
 // The dictionary's name of a table file path ("./db/table").
 std::string_view table_name_of(const char* path);
-// Stands behind a table's name in those of its partitions.
-inline constexpr std::string_view kPartitionMark = "#P#";
 // Whether a table of that name was made by the server, for itself: "database/#sql...".
 bool is_servers_own_name(std::string_view name);
 // Whether it is of a temporary table, of this run of the server or of one before.

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "catalog/partition_names.h"
 #include "server/convert/table_layout.h"
 #include "server/handler/column_changes.h"
 #include "server/handler/definition_check.h"
@@ -211,10 +212,10 @@ bool may_set_counter(const TABLE& table, const TABLE& altered, const Alter_inpla
 // By which check_version() is asked for a table with partitions; nothing for one without.
 std::optional<catalog::AlterationId> alteration_id(const TABLE& altered,
                                                    const std::string& table_name) {
-  const std::size_t partition = table_name.find(kPartitionMark);
-  if (partition == std::string::npos) return std::nullopt;
+  const std::string_view whole = catalog::table_of_partition(table_name);
+  if (whole.empty()) return std::nullopt;
   const LEX_CUSTRING& id = altered.s->tabledef_version;
-  return catalog::AlterationId{table_name.substr(0, partition),
+  return catalog::AlterationId{std::string(whole),
                                {reinterpret_cast<const char*>(id.str), id.length}};
 }
 

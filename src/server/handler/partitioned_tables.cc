@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "base/log.h"
+#include "catalog/partition_names.h"
 #include "server/convert/table_layout.h"
 #include "server/handler/undecided_changes.h"
 #include "server/plugin.h"
@@ -16,6 +17,49 @@ namespace {
 // The server's working directory is its data directory.
 std::string list_of(std::string_view name) { return std::string(name).append(".par"); }
 
+// Of what cannot be told neither is true.
+bool is_there(const std::string& file) {
+  std::error_code error;
+  return std::filesystem::exists(file, error);
+}
+bool is_missing(const std::string& file) {
+  std::error_code error;
+  return !std::filesystem::exists(file, error) && !error;
+}
+
+Status drop_partitions(THD* thd, const std::vector<catalog::TablePointer>& partitions) {
+  for (const catalog::TablePointer& partition : partitions) {
+    BASALT_TRY(drop_by_name(thd, partition->name));
+  }
+  return Status::ok();
+}
+
+Status rename_partition(std::string_view from, std::string_view to) {
+  return the_engine().rename_table(from, to, engine::Engine::Renamed::kAppears,
+                                   catalog::Catalog::References::kStay, {}, {});
+}
+
+Status bring_back(const catalog::RenamedPartition& renamed) {
+  const std::string& name = renamed.partition->name;
+  const std::string_view table = catalog::table_of_partition(name);
+  const std::string_view former = catalog::table_of_partition(renamed.former);
+  if (!is_missing(list_of(table)) || !is_there(list_of(former))) return Status::ok();
+  BASALT_TRY(rename_partition(name, renamed.former));
+  log_message(LogLevel::kInfo, "'" + name + "' is called '" + renamed.former +
+                                   "' again: not all partitions of the table had been renamed");
+  return Status::ok();
+}
+
+// Of a table that the server has dropped in its recovery.
+Status drop_noted(const std::string& name) {
+  if (!is_there(list_of(name)) || !is_missing(name + ".frm")) return Status::ok();
+  BASALT_TRY(drop_partitions(nullptr, partitions_of(name)));
+  std::error_code error;
+  std::filesystem::remove(list_of(name), error);
+  if (!error) return Status::ok();
+  return Status(ErrorCode::kIoError, "remove '" + list_of(name) + "': " + error.message());
+}
+
 }  // namespace
 
 bool has_partition_list(std::string_view name) {
@@ -24,10 +68,10 @@ bool has_partition_list(std::string_view name) {
   return std::filesystem::exists(list_of(name), error) || error;
 }
 
-bool is_partition(std::string_view name) { return name.find(kPartitionMark) != name.npos; }
+bool is_partition(std::string_view name) { return !catalog::table_of_partition(name).empty(); }
 
 std::vector<catalog::TablePointer> partitions_of(std::string_view name) {
-  return the_engine().catalog().all_tables(std::string(name).append(kPartitionMark));
+  return the_engine().catalog().all_tables(std::string(name).append(catalog::kPartitionMark));
 }
 
 Status rename_with_partitions(std::string_view from, std::string_view to) {
@@ -40,9 +84,7 @@ Status rename_with_partitions(std::string_view from, std::string_view to) {
     if (the_engine().catalog().find(new_name) != nullptr) {
       BASALT_TRY(drop_by_name(current_thd, new_name));
     }
-    BASALT_TRY(the_engine().rename_table(partition->name, new_name,
-                                         engine::Engine::Renamed::kAppears,
-                                         catalog::Catalog::References::kStay, {}, {}));
+    BASALT_TRY(rename_partition(partition->name, new_name));
   }
   std::error_code error;
   std::filesystem::rename(list_of(from), list_of(to), error);
@@ -50,21 +92,39 @@ Status rename_with_partitions(std::string_view from, std::string_view to) {
   return Status(ErrorCode::kIoError, "rename '" + list_of(from) + "': " + error.message());
 }
 
+void bring_back_renamed_partitions() {
+  Result<std::vector<catalog::RenamedPartition>> renamed =
+      the_engine().catalog().renamed_partitions();
+  Status status = renamed.is_ok() ? Status::ok() : renamed.take_status();
+  if (!status.is_ok()) log_message(LogLevel::kError, "renamed partitions: " + status.message());
+  if (!renamed.is_ok()) return;
+  for (const catalog::RenamedPartition& partition : renamed.value()) {
+    status = bring_back(partition);
+    if (!status.is_ok()) log_message(LogLevel::kError, "renamed partitions: " + status.message());
+  }
+}
+
 Status drop_left_partitions(THD* thd, std::string_view name) {
   const std::vector<catalog::TablePointer> partitions = partitions_of(name);
   if (partitions.empty() || has_partition_list(name)) return catalog::table_not_found(name);
-  for (const catalog::TablePointer& partition : partitions) {
-    BASALT_TRY(drop_by_name(thd, partition->name));
-  }
-  return Status::ok();
+  return drop_partitions(thd, partitions);
+}
+
+void note_dropped_in_recovery(std::string_view name) {
+  if (mysqld_server_started || !is_there(list_of(name))) return;
+  g_plugin->dropped_in_recovery.emplace_back(name);
 }
 
 void drop_all_left_partitions() {
+  for (const std::string& name : g_plugin->dropped_in_recovery) {
+    const Status status = drop_noted(name);
+    if (!status.is_ok()) log_message(LogLevel::kError, "left partitions: " + status.message());
+  }
+  g_plugin->dropped_in_recovery.clear();
   std::set<std::string> names;
   for (const catalog::TablePointer& table : the_engine().catalog().all_tables()) {
-    const std::size_t mark = table->name.find(kPartitionMark);
-    if (mark == std::string::npos) continue;
-    names.insert(table->name.substr(0, mark));
+    const std::string_view name = catalog::table_of_partition(table->name);
+    if (!name.empty()) names.emplace(name);
   }
   for (const std::string& name : names) {
     if (has_partition_list(name)) continue;

@@ -27,14 +27,24 @@ std::vector<catalog::TablePointer> partitions_of(std::string_view name);
 // name.
 Status rename_with_partitions(std::string_view from, std::string_view to);
 
+// To be called at the start, before the server recovers its DDL log: where a crash has cut off that
+// a table with partitions was renamed, those that had their new names get the former ones again. So
+// the server finds them all beside the list, which is renamed behind them.
+void bring_back_renamed_partitions();
+
 // Drops the partitions of a table that has no list: the partition engine deletes it before it drops
 // them, and the server has ended between. kTableNotFound if there are none, or if there is a list.
 // kLockTimeout as refuse_if_undecided(). `thd` may be null.
 Status drop_left_partitions(THD* thd, std::string_view name);
 
-// To be called when the server has recovered its DDL log: drops the left partitions of tables that
-// statements have made for themselves, which nobody knows by name, and tells the error log of
-// others.
+// To be called when the server drops a table that has no partitions, to its knowledge: if there is
+// a list, and the server is recovering its DDL log, drop_all_left_partitions() looks at it. So the
+// server undoes a CREATE TABLE: its log tells the engine of the partitions.
+void note_dropped_in_recovery(std::string_view name);
+
+// To be called when the server has recovered its DDL log. Drops the left partitions of tables that
+// statements have made for themselves, which nobody knows by name, and those, with the list, of
+// tables that were noted and whose .frm is gone. Tells the error log of others.
 void drop_all_left_partitions();
 
 }  // namespace basalt::server

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <optional>
 
+#include "catalog/partition_names.h"
 #include "server/convert/comment_options.h"
 #include "server/convert/sql_text.h"
 #include "server/convert/table_layout.h"
@@ -195,8 +196,8 @@ std::vector<std::string> replaced_partition(THD* thd, const TABLE& whole) {
 std::vector<catalog::TablePointer> parts_of(std::string_view name, const TABLE* altered) {
   const bool is_to_expire = altered != nullptr && says_how_rows_expire(*altered);
   if (!is_to_expire && !the_engine().catalog().has_lifetimes()) return {};
-  const std::size_t mark = name.find(kPartitionMark);
-  if (mark != std::string_view::npos) return partitions_of(name.substr(0, mark));
+  const std::string_view whole = catalog::table_of_partition(name);
+  if (!whole.empty()) return partitions_of(whole);
   const catalog::TablePointer table = the_engine().catalog().find(name);
   return table == nullptr ? std::vector<catalog::TablePointer>() : std::vector{table};
 }

@@ -39,7 +39,10 @@ int drop_table(handlerton*, const char* path) noexcept {
   if (status.is(ErrorCode::kTableNotFound)) {
     status = drop_left_partitions(current_thd, table_name_of(path));
   }
-  if (status.is(ErrorCode::kTableNotFound)) return ENOENT;
+  if (status.is(ErrorCode::kTableNotFound)) {
+    note_dropped_in_recovery(table_name_of(path));
+    return ENOENT;
+  }
   return report_dropped(status);
 }
 
@@ -112,8 +115,10 @@ int signal_ddl_recovery_done(handlerton*) noexcept {
     if (!status.is_ok()) log_message(LogLevel::kError, "temporary table: " + status.message());
   }
   drop_all_left_partitions();
-  const Status forgotten = the_engine().catalog().forget_alterations();
+  Status forgotten = the_engine().catalog().forget_alterations();
   if (!forgotten.is_ok()) log_message(LogLevel::kError, "ALTER TABLE: " + forgotten.message());
+  forgotten = the_engine().catalog().forget_renamed_partitions();
+  if (!forgotten.is_ok()) log_message(LogLevel::kError, "RENAME: " + forgotten.message());
   the_engine().worker().start_reclaiming();
   stand_before_partition_engine();
   return 0;
