@@ -189,6 +189,17 @@ _CHANGES: tuple[Transaction, ...] = (_children, _children, _change_children, _st
 
 # ---- definitions
 
+# Children, and children of these, that come while statements change their parents.
+_LATE = ("CREATE TABLE IF NOT EXISTS late (id INT AUTO_INCREMENT PRIMARY KEY, p INT, "
+         "FOREIGN KEY (p) REFERENCES parent (id) ON DELETE CASCADE ON UPDATE CASCADE) "
+         "ENGINE=ROCKSDB")
+_LATER = ("CREATE TABLE IF NOT EXISTS later (id INT AUTO_INCREMENT PRIMARY KEY, l INT, "
+          "FOREIGN KEY (l) REFERENCES late (id) ON DELETE CASCADE ON UPDATE SET NULL) "
+          "ENGINE=ROCKSDB")
+_LATE_STRICT = ("CREATE TABLE IF NOT EXISTS late_strict (id INT AUTO_INCREMENT PRIMARY KEY, "
+                "p INT, c INT, FOREIGN KEY (p) REFERENCES parent (id), FOREIGN KEY (c) REFERENCES "
+                "child (id)) ENGINE=ROCKSDB")
+
 # Rows without a parent go first: mostly the key can then be added.
 _DEFINITIONS: tuple[tuple[str, ...], ...] = (
     ("DELETE mover FROM mover LEFT JOIN parent ON p = parent.id WHERE parent.id IS NULL",
@@ -215,6 +226,15 @@ _DEFINITIONS: tuple[tuple[str, ...], ...] = (
     ("DROP TABLE lone", "CREATE TABLE IF NOT EXISTS lone (id INT PRIMARY KEY) ENGINE=ROCKSDB",
      f"INSERT IGNORE INTO lone SELECT seq FROM seq_1_to_{_IDS}"),
     ("DROP TABLE parent",),
+    (_LATE, "INSERT IGNORE INTO late (p) SELECT id FROM parent", _LATER,
+     "INSERT IGNORE INTO later (l) SELECT id FROM late"),
+    (_LATE_STRICT, "INSERT IGNORE INTO late_strict (p) SELECT id FROM parent WHERE id % 4 = 1",
+     "INSERT IGNORE INTO late_strict (c) SELECT id FROM child LIMIT 3"),
+    (f"{_LATE} SELECT id AS p FROM parent FOR UPDATE",),
+    (f"{_LATER} SELECT id AS l FROM late LOCK IN SHARE MODE",),
+    ("DROP TABLE later",), ("DROP TABLE late",), ("DROP TABLE IF EXISTS later, late",),
+    ("DROP TABLE IF EXISTS late_strict",), ("ALTER TABLE late FORCE, ALGORITHM=COPY",),
+    ("ALTER TABLE late_strict FORCE, ALGORITHM=COPY",),
 )
 _OTHER_NAMES = {"parent": "away", "child": "off", "lone": "lone_away"}
 # Back to the names that all statements use.
