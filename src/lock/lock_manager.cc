@@ -186,6 +186,11 @@ void LockManager::lock_gap(LockOwner& owner, std::string_view lower, std::string
   table_->ranges.add(owner, RangeMode::kGap, lower, upper);
 }
 
+void LockManager::lock_range(LockOwner& owner, std::string_view lower, std::string_view upper) {
+  BASALT_DEBUG_ASSERT(lower < upper);
+  table_->ranges.add(owner, RangeMode::kExclusive, lower, upper);
+}
+
 bool LockManager::is_insert_blocked(const LockOwner& owner, std::string_view key) const {
   return table_->ranges.is_insert_blocked(owner, key);
 }

@@ -107,6 +107,9 @@ class LockManager {
   // does not look at locks of keys: others' single locks in the range stay. Held until
   // release_all().
   void lock_gap(LockOwner& owner, std::string_view lower, std::string_view upper);
+  // The same, and locks the keys themselves exclusively: others that lock one wait from now on.
+  // What they have locked there stays theirs: the caller knows that it is no key of its own.
+  void lock_range(LockOwner& owner, std::string_view lower, std::string_view upper);
   // Whether a range of another owner holds the key: inserting it has to wait.
   bool is_insert_blocked(const LockOwner& owner, std::string_view key) const;
   // Finds a key of [lower, upper), which lies in one space, that is_insert_blocked() for.

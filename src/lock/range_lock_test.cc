@@ -211,6 +211,18 @@ TEST_F(RangeLockTest, TheSpacesOfAnOwnerAreThoseInWhichItHasLockedAKeyOrARange) 
   EXPECT_EQ(manager_.locked_spaces(b_), Spaces{0x69647831});
 }
 
+TEST_F(RangeLockTest, ARangeOfKeysIsLockedAsItsKeysAre) {
+  manager_.lock_range(a_, key(10), key(20));
+  for (const int i : {10, 19}) {
+    EXPECT_EQ(manager_.lock(b_, key(i), kS, kNoWait).code(), ErrorCode::kLockTimeout) << i;
+    EXPECT_TRUE(manager_.holds(a_, key(i), kX)) << i;
+  }
+  for (const int i : {9, 20}) EXPECT_TRUE(manager_.lock(b_, key(i), kX, kNoWait).is_ok()) << i;
+  EXPECT_EQ(manager_.locked_spaces(a_), std::vector<std::uint32_t>{0x69647831});
+  manager_.release_all(a_);
+  EXPECT_TRUE(manager_.lock(b_, key(10), kX, kNoWait).is_ok());
+}
+
 // ---- escalation
 
 TEST_F(RangeLockTest, ManyKeysBecomeARangeThatLocksAsTheyDid) {

@@ -34,7 +34,8 @@ struct LoadedKeys {
 struct LoadedFiles {
   std::unique_ptr<bulk::BuildDirectory> directory;
   std::vector<kv::FamilyFiles> files;
-  // One of each index that has entries; the primary's first. Empty after a crash.
+  // One of each index that has entries; the primary's first. After a crash one of each index and
+  // file; none if the files cannot be read.
   std::vector<LoadedKeys> keys;
   // The family and the key of one of the rows.
   kv::FamilyId row_family = kv::kDefaultFamily;

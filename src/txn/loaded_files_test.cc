@@ -1,14 +1,17 @@
 #include "txn/loaded_files.h"
 
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/bytes.h"
 #include "bulk/sst_writer.h"
+#include "txn/recovered_locks.h"
 #include "txn/test_support.h"
 
 // Goal: rows in files come with their transaction's commit, once and all together, whenever the
@@ -27,25 +30,32 @@ using test::Store;
 
 constexpr std::uint32_t kIndex = 300;
 
-std::string key_of(std::uint32_t number) {
+constexpr std::uint32_t kSecond = 301;
+
+std::string key_of(std::uint32_t number, std::uint32_t index = kIndex) {
   std::string key;
-  append_be32(key, kIndex);
+  append_be32(key, index);
   append_be32(key, number);
   return key;
 }
 
 class LoadedFilesTest : public testing::Test {
  protected:
-  // A load of the keys 10, 20, ... below 100.
-  LoadedFiles load() {
+  // A load of the keys step, 2 * step, ... up to `last`, of two indexes.
+  LoadedFiles load(std::uint32_t last = 90, std::uint32_t step = 10) {
     LoadedFiles loaded;
     loaded.directory = must(bulk::BuildDirectory::make_load(directory()));
-    const auto files = store_.database().new_sst_writer(kFamily, loaded.directory->path() + "/0-");
-    for (std::uint32_t i = 10; i < 100; i += 10) must(files->put(key_of(i), "loaded"));
-    must(files->finish());
-    loaded.files = {{kFamily, files->paths()}};
-    loaded.row_key = key_of(10);
-    loaded.keys = {{key_of(10), "loaded", key_of(90)}};
+    loaded.files = {{kFamily, {}}};
+    loaded.row_key = key_of(step);
+    for (const std::uint32_t index : {kIndex, kSecond}) {
+      const auto files = store_.database().new_sst_writer(
+          kFamily, loaded.directory->path() + "/" + std::to_string(index) + "-");
+      for (std::uint32_t i = step; i <= last; i += step)
+        must(files->put(key_of(i, index), "loaded"));
+      must(files->finish());
+      for (const std::string& path : files->paths()) loaded.files[0].paths.push_back(path);
+      loaded.keys.push_back({key_of(step, index), "loaded", key_of(last, index)});
+    }
     return loaded;
   }
   std::unique_ptr<Transaction> begin_with_load() {
@@ -54,6 +64,20 @@ class LoadedFilesTest : public testing::Test {
     test::put(*transaction, key_of(5), "row");
     must(transaction->add_loaded(load(), kNoWait));
     return transaction;
+  }
+  void leave_prepared(std::unique_ptr<Transaction> transaction, const std::string& name,
+                      bool is_users = false) {
+    must(transaction->prepare(name, kv::Durability::kSynced, is_users));
+    store_.transactions().detach_prepared(std::move(transaction));
+  }
+  bool decide(bool commits, const std::string& name = "x") {
+    bool found = false;
+    TransactionManager& manager = store_.transactions();
+    must(commits ? manager.commit_prepared(name, found) : manager.rollback_prepared(name, found));
+    return found;
+  }
+  static bool is_locked(Transaction& other, const std::string& key) {
+    return !other.lock(key, lock::LockMode::kShared, kNoWait).is_ok();
   }
   std::string directory() { return store_.database().options().directory; }
   bool has_directories() {
@@ -203,6 +227,121 @@ TEST_F(LoadedFilesTest, APreparedLoadSurvivesACrash) {
   }
 }
 
+// Another session is told what it was told before the crash.
+TEST_F(LoadedFilesTest, ARecoveredLoadKeepsOthersFromItsKeys) {
+  for (const bool commits : {true, false}) {
+    leave_prepared(begin_with_load(), "x");
+    store_.crash();
+    const auto other = store_.begin();
+    for (const std::uint32_t i : {5, 10, 50, 90}) {
+      EXPECT_TRUE(is_locked(*other, key_of(i))) << i;
+      EXPECT_TRUE(is_locked(*other, key_of(i, kSecond)) || i == 5) << i;
+      std::string key;
+      std::string value;
+      EXPECT_TRUE(other->find_pending_insert(kFamily, key_of(i), key_of(i + 1), key, value)) << i;
+    }
+    for (const std::uint32_t i : {1, 11, 91}) {
+      EXPECT_FALSE(is_locked(*other, key_of(i))) << i;
+      EXPECT_FALSE(store_.locks().is_insert_blocked(other->lock_owner(), key_of(i))) << i;
+    }
+    for (const std::uint32_t index : {kIndex, kSecond}) {
+      EXPECT_TRUE(store_.transactions().undecided().exist_in(std::array{index}));
+    }
+    must(other->rollback());
+    EXPECT_TRUE(decide(commits));
+    for (const std::uint32_t i : {5, 10, 90}) EXPECT_FALSE(is_locked(*other, key_of(i))) << i;
+    EXPECT_TRUE(store_.transactions().undecided().indexes().empty());
+    EXPECT_EQ(rows(), kAll);
+  }
+}
+
+// Of so many keys the ranges of the files are locked, whatever others have prepared between them.
+TEST_F(LoadedFilesTest, ARecoveredLoadOfManyKeysKeepsOthersFromTheRangesOfItsFiles) {
+  constexpr auto kMany = static_cast<std::uint32_t>(RecoveredLocks::kSingleKeysMax) + 1;
+  auto transaction = store_.begin();
+  must(transaction->add_loaded(load(2 * kMany, 2), kNoWait));
+  auto between = store_.begin();
+  test::put(*between, key_of(501), "row");
+  leave_prepared(std::move(between), "between");
+  leave_prepared(std::move(transaction), "x");
+  store_.crash();
+  auto other = store_.begin();
+  for (const std::uint32_t i : {2U, 3U, 500U, 501U, 2 * kMany}) {
+    EXPECT_TRUE(is_locked(*other, key_of(i))) << i;
+    EXPECT_TRUE(store_.locks().is_insert_blocked(other->lock_owner(), key_of(i))) << i;
+  }
+  EXPECT_TRUE(is_locked(*other, key_of(11, kSecond)));
+  for (const std::uint32_t i : {1U, 2 * kMany + 1}) {
+    EXPECT_FALSE(is_locked(*other, key_of(i))) << i;
+    EXPECT_FALSE(store_.locks().is_insert_blocked(other->lock_owner(), key_of(i))) << i;
+  }
+  must(other->rollback());
+  EXPECT_TRUE(decide(true));
+  EXPECT_FALSE(is_locked(*other, key_of(500)));
+  EXPECT_TRUE(is_locked(*other, key_of(501))) << "the other one is not decided";
+  EXPECT_TRUE(decide(false, "between"));
+  EXPECT_FALSE(is_locked(*other, key_of(501)));
+}
+
+TEST_F(LoadedFilesTest, AUsersPreparedLoadKeepsTheValuesThatItHasLocked) {
+  auto transaction = begin_with_load();
+  must(transaction->lock_value(kFamily, key_of(7) + "value", kNoWait));
+  leave_prepared(std::move(transaction), "x", true);
+  store_.crash();
+  EXPECT_TRUE(is_locked(*store_.begin(), key_of(7) + "value"));
+  EXPECT_TRUE(is_locked(*store_.begin(), key_of(50)));
+  EXPECT_TRUE(decide(true));
+  EXPECT_EQ(rows(), kAll);
+  EXPECT_FALSE(is_locked(*store_.begin(), key_of(7) + "value"));
+}
+
+// As in a copy of the database, which has what is prepared but no files of others.
+TEST_F(LoadedFilesTest, APreparedLoadWithoutItsFilesCanOnlyBeRolledBack) {
+  leave_prepared(begin_with_load(), "x");
+  fs::remove_all(directory() + "/loads");
+  store_.crash();
+  EXPECT_TRUE(is_locked(*store_.begin(), key_of(50)));
+  bool found = false;
+  EXPECT_TRUE(
+      fails_with(ErrorCode::kCorruption, store_.transactions().commit_prepared("x", found)));
+  EXPECT_TRUE(found);
+  EXPECT_EQ(store_.transactions().prepared_names(), std::vector<std::string>{"x"});
+  store_.crash();
+  EXPECT_TRUE(decide(false));
+  EXPECT_EQ(rows(), "");
+  EXPECT_FALSE(is_locked(*store_.begin(), key_of(50)));
+  store_.crash();
+  EXPECT_EQ(rows(), "");
+}
+
+// The commit is written: the rows come when they can.
+TEST_F(LoadedFilesTest, ARecoveredLoadWhoseFilesCannotBeTakenInIsCommittedLater) {
+  for (const bool crashes : {false, true}) {
+    leave_prepared(begin_with_load(), "x");
+    store_.crash();
+    fs::rename(directory() + "/loads", directory() + "/elsewhere");
+    bool found = false;
+    EXPECT_FALSE(store_.transactions().commit_prepared("x", found).is_ok());
+    EXPECT_EQ(store_.transactions().decided_count(), 1u);
+    EXPECT_TRUE(is_locked(*store_.begin(), key_of(50)));
+    EXPECT_FALSE(store_.transactions().write_decided().is_ok());
+    fs::rename(directory() + "/elsewhere", directory() + "/loads");
+    if (crashes) {
+      store_.crash();
+    } else {
+      must(store_.transactions().write_decided());
+    }
+    EXPECT_EQ(rows(), kAll);
+    EXPECT_FALSE(is_locked(*store_.begin(), key_of(50)));
+    auto cleanup = store_.begin();
+    for (const std::uint32_t i : {5, 10, 20, 30, 40, 50, 60, 70, 80, 90}) {
+      test::remove(*cleanup, key_of(i));
+      if (i != 5) test::remove(*cleanup, key_of(i, kSecond));
+    }
+    test::commit(*cleanup);
+  }
+}
+
 TEST_F(LoadedFilesTest, WhatACrashHasLeftCommittedIsFinishedOnce) {
   for (const bool is_ingested : {false, true}) {
     SCOPED_TRACE(is_ingested);
@@ -217,7 +356,9 @@ TEST_F(LoadedFilesTest, WhatACrashHasLeftCommittedIsFinishedOnce) {
     EXPECT_EQ(rows(), std::string(kAll).substr(2));
     EXPECT_FALSE(has_directories());
     auto cleanup = store_.begin();
-    for (std::uint32_t i = 10; i < 100; i += 10) test::remove(*cleanup, key_of(i));
+    for (std::uint32_t i = 10; i < 100; i += 10) {
+      for (const std::uint32_t index : {kIndex, kSecond}) test::remove(*cleanup, key_of(i, index));
+    }
     test::commit(*cleanup);
     cleanup.reset();
     store_.crash();

@@ -544,6 +544,8 @@ Status Transaction::prepare(const std::string& name, kv::Durability durability,
   {
     const BatchGuard held(*this);
     if (!has_writes_) BASALT_TRY(begin_writing());
+    // First: of what comes to files nothing may be removed.
+    BASALT_TRY(queue_loaded());
     if (keeps_value_locks) {
       // The rows that it has only locked stay as they are, too.
       for (const std::uint32_t index : manager_.locks().locked_spaces(owner_)) {
@@ -554,7 +556,6 @@ Status Transaction::prepare(const std::string& name, kv::Durability durability,
       for (const LockedValue& lock : value_locks_) BASALT_TRY(queue_remove(lock.family, lock.key));
     }
     BASALT_TRY(check_room());
-    BASALT_TRY(queue_loaded());
     BASALT_TRY(rdb::from_rocksdb(writes_->SetName(name)));
     // Not synced by RocksDB: all other writes would wait for it.
     writes_->GetWriteOptions()->sync = false;

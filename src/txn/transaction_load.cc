@@ -140,6 +140,10 @@ Status Transaction::write_and_publish() {
   kv::Database& database = manager_.database();
   const MutexLock guard(database.publication_mutex());
   const bool is_repeated = is_commit_written_;
+  // Else no start could take the files in that the commit tells of.
+  if (std::ranges::any_of(loaded_, [](const LoadedFiles& loaded) { return loaded.keys.empty(); })) {
+    return Status(ErrorCode::kCorruption, "its rows are in files that cannot be read");
+  }
   if (!is_repeated) BASALT_TRY(write_commit());
   is_commit_written_ = true;
   Status status =

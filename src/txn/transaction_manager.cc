@@ -2,71 +2,13 @@
 
 #include <rocksdb/utilities/transaction.h>
 #include <rocksdb/utilities/transaction_db.h>
-#include <rocksdb/write_batch.h>
+#include <rocksdb/utilities/write_batch_with_index.h>
 
 #include <utility>
 
-#include "kv/rocksdb_reads.h"
-#include "rdb/status_conversion.h"
+#include "txn/recovered_locks.h"
 
 namespace basalt::txn {
-namespace {
-
-// Locks every key a batch changes, notes its index, and announces every key it puts: which of them
-// are rows is known only to the catalog, and a few locks too many on a recovered transaction cost
-// nothing.
-class KeyLocker : public rdb::WriteBatch::Handler {
- public:
-  KeyLocker(const kv::Database& database, lock::LockManager& locks, lock::LockOwner& owner,
-            PendingInserts& inserts, ChangedIndexes& changed)
-      : database_(database), locks_(locks), owner_(owner), inserts_(inserts), changed_(changed) {}
-
-  // What the transaction has in files.
-  std::vector<LoadedFiles>& loaded() { return loaded_; }
-
-  // Which keys are new is not known either.
-  rdb::Status PutCF(std::uint32_t family, const rdb::Slice& key, const rdb::Slice& value) override {
-    const std::string_view announced(key.data(), key.size());
-    const bool is_of_system = family == database_.family_handle(kv::kSystemFamily)->GetID();
-    if (is_of_system && is_loaded_files_key(announced)) {
-      return note_loaded(announced, {value.data(), value.size()});
-    }
-    if (announced.size() >= lock::kSpaceBytes) inserts_.note({&announced, 1});
-    return lock(key);
-  }
-  rdb::Status DeleteCF(std::uint32_t, const rdb::Slice& key) override { return lock(key); }
-  rdb::Status SingleDeleteCF(std::uint32_t, const rdb::Slice& key) override { return lock(key); }
-  rdb::Status MarkBeginPrepare(bool) override { return rdb::Status::OK(); }
-  rdb::Status MarkEndPrepare(const rdb::Slice&) override { return rdb::Status::OK(); }
-  rdb::Status MarkNoop(bool) override { return rdb::Status::OK(); }
-
- private:
-  rdb::Status note_loaded(std::string_view key, std::string_view value) {
-    Result<LoadedFiles> loaded = parse_loaded_files(database_.options().directory, key, value);
-    if (!loaded.is_ok()) return rdb::Status::Corruption(loaded.status().message());
-    changed_.note(KeySpans::index_of(loaded.value().row_key));
-    loaded_.push_back(std::move(loaded.value()));
-    return rdb::Status::OK();
-  }
-  rdb::Status lock(const rdb::Slice& key) {
-    changed_.note(KeySpans::index_of({key.data(), key.size()}));
-    lock::WaitPolicy policy;
-    policy.may_wait = false;
-    const Status status =
-        locks_.lock(owner_, {key.data(), key.size()}, lock::LockMode::kExclusive, policy);
-    if (status.is_ok()) return rdb::Status::OK();
-    return rdb::Status::Corruption("two prepared transactions changed the same key");
-  }
-
-  const kv::Database& database_;
-  lock::LockManager& locks_;
-  lock::LockOwner& owner_;
-  PendingInserts& inserts_;
-  ChangedIndexes& changed_;
-  std::vector<LoadedFiles> loaded_;
-};
-
-}  // namespace
 
 TransactionManager::~TransactionManager() {
   // Their durable part stays in the WAL for the next start; only memory goes.
@@ -89,6 +31,7 @@ Status TransactionManager::recover() {
   BASALT_TRY(binlog_positions_.load(database_));
   std::vector<rdb::Transaction*> found;
   std::set<std::uint32_t> prepared_loads;
+  RecoveredLocks locks(database_, locks_);
   database_.rocksdb().GetAllPreparedTransactions(&found);
   for (rdb::Transaction* prepared : found) {
     std::unique_ptr<Transaction> transaction = make_transaction(nullptr);
@@ -104,17 +47,16 @@ Status TransactionManager::recover() {
     }
     inserts_->add(transaction->inserts_);
     transaction->inserts_are_open_ = true;
-    KeyLocker locker(database_, locks_, transaction->owner_, *transaction->inserts_,
-                     transaction->changed_indexes_);
-    const Status status =
-        rdb::from_rocksdb(prepared->GetWriteBatch()->GetWriteBatch()->Iterate(&locker));
-    transaction->loaded_ = std::move(locker.loaded());
+    const Status status = locks.lock_keys(
+        {transaction->owner_, *transaction->inserts_, transaction->changed_indexes_},
+        *prepared->GetWriteBatch()->GetWriteBatch(), transaction->loaded_);
     for (const LoadedFiles& loaded : transaction->loaded_) {
       prepared_loads.insert(loaded.directory->number());
     }
     detach_prepared(std::move(transaction));
     if (!status.is_ok()) return Status(status.code(), "recovery: " + status.message());
   }
+  locks.lock_ranges();
   return recover_loaded_files(database_, prepared_loads);
 }
 
@@ -149,7 +91,13 @@ Status TransactionManager::commit_prepared(const std::string& name, bool& found)
   found = transaction != nullptr;
   if (!found) return Status::ok();
   Status status = transaction->commit(kv::Durability::kSynced);
-  if (!status.is_ok()) detach_prepared(std::move(transaction));
+  if (status.is_ok()) return status;
+  if (transaction->state() == Transaction::State::kOrdered) {
+    // The commit is written: there is nothing left to decide.
+    keep_decided(std::move(transaction), Decision::kCommit);
+  } else {
+    detach_prepared(std::move(transaction));
+  }
   return status;
 }
 
