@@ -59,6 +59,10 @@ Result<std::unique_ptr<Engine>> Engine::start(const EngineOptions& options,
         return catalog.find_by_index(index) != nullptr ||
                catalog.state_of(index) != catalog::IndexState::kUnknown;
       });
+  transactions.set_uncounted_commit(
+      [&engine = *engine](std::span<const catalog::IndexId> indexes, std::uint64_t changes) {
+        engine.note_uncounted(indexes, changes);
+      });
   BASALT_TRY(transactions.recover());
   engine->worker_ = std::make_unique<maintenance::Worker>(
       *engine->database_, *engine->catalog_, [&] { return transactions.write_decided(); },
@@ -109,8 +113,10 @@ SharedTable& Engine::shared_table(const catalog::TablePointer& definition) {
     shared.state = std::make_shared<table::TableState>(*catalog_, definition->id);
   }
   if (!shared.statistics) {
-    shared.statistics = std::make_shared<stats::TableStatistics>(*database_, *catalog_,
-                                                                 key_layouts_.get(), definition);
+    const std::shared_ptr<txn::TableChanges>& changes = shared.state->changes;
+    shared.statistics = std::make_shared<stats::TableStatistics>(
+        *database_, *catalog_, key_layouts_.get(), definition,
+        std::shared_ptr<const ChangedRows>(changes, &changes->rows));
   }
   return shared;
 }
@@ -184,6 +190,18 @@ std::shared_ptr<stats::TableStatistics> Engine::statistics(
     const catalog::TablePointer& definition) {
   const MutexLock guard(mutex_);
   return shared_table(definition).statistics;
+}
+
+void Engine::note_uncounted(std::span<const catalog::IndexId> indexes, std::uint64_t changes) {
+  const MutexLock guard(mutex_);
+  for (const catalog::IndexId index : indexes) {
+    const catalog::TablePointer definition = catalog_->find_by_index(index);
+    if (definition == nullptr) continue;
+    // One that nobody has used yet is counted then.
+    const auto shared = shared_tables_.find(definition->id);
+    if (shared == shared_tables_.end() || shared->second.statistics == nullptr) continue;
+    shared->second.statistics->note_uncounted(changes);
+  }
 }
 
 Result<std::shared_ptr<const table::Table>> Engine::open_stored(std::string_view name) {
@@ -328,7 +346,9 @@ Status Engine::truncate_table(std::string_view name, const void* user, Undecided
     const std::shared_ptr<table::TableState> before = shared_tables_[emptied.value()->id].state;
     shared_tables_.erase(emptied.value()->id);
     // Emptying it is no change of rows, and does not undo those of before.
-    if (before) shared_table(emptied.value()).state->changed->store(before->changed->load());
+    if (before) {
+      shared_table(emptied.value()).state->changes->time = before->changes->time.load();
+    }
   }
   note_new_table(emptied.value());
   worker_->wake();

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -228,6 +229,8 @@ class Engine final : public table::TableSource {
                                            const codec::TableLayout& layout, SharedTable& shared)
       BASALT_REQUIRES(mutex_);
   void note_new_table(const catalog::TablePointer& definition);
+  // So many changes of these indexes at most are committed of which nobody has counted the rows.
+  void note_uncounted(std::span<const catalog::IndexId> indexes, std::uint64_t changes);
   // Has the families of a table whose rows expire, or did, compacted as often as their tables need.
   void renew_weekly_compactions(const catalog::TableDefinition& table);
   Status place(catalog::TableDefinition& table, const FamilyNames& families)

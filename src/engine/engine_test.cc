@@ -239,6 +239,51 @@ TEST_F(EngineTest, PreparedTransactionsComeBackAfterAStop) {
   EXPECT_EQ(rows(*engine, *table), 1u);
 }
 
+TEST_F(EngineTest, RowsOfAPreparedTransactionCountUntilItIsRolledBack) {
+  const auto engine = start();
+  must(engine->create_table(make_definition(Keys::kId), 0));
+  const auto statistics = engine->statistics(engine->catalog().find("test/orders"));
+  for (const bool commits : {false, true}) {
+    prepare_insert(*engine, row_);
+    EXPECT_EQ(statistics->size().rows, 1u);
+    bool found = false;
+    must(commits ? engine->transactions().commit_prepared("x", found)
+                 : engine->transactions().rollback_prepared("x", found));
+    EXPECT_EQ(statistics->size().rows, commits ? 1u : 0u);
+  }
+}
+
+TEST_F(EngineTest, RowsOfATransactionOfBeforeTheStartAreCountedWhenItIsCommitted) {
+  auto engine = start();
+  must(engine->create_table(make_definition(Keys::kId), 0));
+  prepare_insert(*engine, row_);
+  engine.reset();
+  engine = start();
+  const auto statistics = engine->statistics(engine->catalog().find("test/orders"));
+  EXPECT_EQ(statistics->size().rows, 0u);
+  bool found = false;
+  must(engine->transactions().commit_prepared("x", found));
+  EXPECT_TRUE(found);
+  EXPECT_EQ(statistics->size().rows, 1u);
+}
+
+TEST_F(EngineTest, WhatIsRolledBackAfterTheTableWasEmptiedIsNotTakenFromTheEmptyTable) {
+  const auto engine = start();
+  must(engine->create_table(make_definition(Keys::kId), 0));
+  const auto rows_told = [&] {
+    return engine->statistics(engine->catalog().find("test/orders"))->size().rows;
+  };
+  const auto transaction = engine->transactions().make_transaction(nullptr);
+  const auto before = open(*engine);
+  must(table::RowWriter(*before).insert(*transaction, Record(row_).data()));
+  EXPECT_EQ(rows_told(), 1u);
+  must(engine->truncate_table("test/orders", nullptr, Engine::Undecided::kLeave));
+  EXPECT_EQ(rows_told(), 0u);
+  insert(*engine, *open(*engine), row_);
+  must(transaction->rollback());
+  EXPECT_EQ(rows_told(), 1u);
+}
+
 TEST_F(EngineTest, TwoEnginesInOneProcessDoNotKnowOfEachOther) {
   auto first = start("first");
   const auto second = start("second");

@@ -89,7 +89,7 @@ class EstimatesTest : public testing::TestWithParam<Distribution> {
 
   void open() {
     statistics_ = std::make_unique<TableStatistics>(
-        *database_, catalog_, &key_layouts_, table_, [] { return now_us; },
+        *database_, catalog_, &key_layouts_, table_, changes_, [] { return now_us; },
         [] { return std::int64_t{0}; });
   }
   std::string key(std::size_t index, std::uint32_t id, const Row& row) const {
@@ -100,6 +100,10 @@ class EstimatesTest : public testing::TestWithParam<Distribution> {
     append_be32(key, id);
     return key;
   }
+  void note_rows(std::int64_t rows) {
+    changes_->add(rows);
+    changes_->commit(rows);
+  }
   // Statements: each is a commit and what the engine notes of it.
   void insert(std::uint32_t from, std::uint32_t to) {
     change(from, to, [&](kv::test::Batch& batch, std::uint32_t id) {
@@ -107,7 +111,7 @@ class EstimatesTest : public testing::TestWithParam<Distribution> {
       const Row row = GetParam().make(id);
       put(batch, id, row);
       rows_[id] = row;
-      statistics_->note_rows(1);
+      note_rows(1);
     });
   }
   void remove(const std::function<bool(std::uint32_t)>& chosen) {
@@ -116,7 +120,7 @@ class EstimatesTest : public testing::TestWithParam<Distribution> {
       batch.remove(key(0, id, rows_[id]));
       remove_entries(batch, id, rows_[id]);
       rows_.erase(id);
-      statistics_->note_rows(-1);
+      note_rows(-1);
     });
   }
   void update(const std::function<Row(std::uint32_t, const Row&)>& updated) {
@@ -126,7 +130,7 @@ class EstimatesTest : public testing::TestWithParam<Distribution> {
       remove_entries(batch, id, row);
       row = updated(id, row);
       put(batch, id, row);
-      statistics_->note_update();
+      changes_->note_update();
     });
   }
   void flush() {
@@ -208,6 +212,7 @@ class EstimatesTest : public testing::TestWithParam<Distribution> {
   catalog::Catalog catalog_{*database_};
   KeyLayouts key_layouts_{catalog_, nullptr};
   catalog::TablePointer table_;
+  const std::shared_ptr<ChangedRows> changes_ = std::make_shared<ChangedRows>();
   std::unique_ptr<TableStatistics> statistics_;
   std::map<std::uint32_t, Row> rows_;
 

@@ -93,8 +93,8 @@ class RangeEstimateTest : public testing::TestWithParam<Shape> {
     return key;
   }
   void open() {
-    statistics_ =
-        std::make_unique<TableStatistics>(*database_, *catalog_, key_layouts_.get(), table_);
+    statistics_ = std::make_unique<TableStatistics>(*database_, *catalog_, key_layouts_.get(),
+                                                    table_, changes_);
   }
   // Puts the rows of keys_[from..to) that `chosen` picks, and tells how many there are.
   template <typename Chosen>
@@ -172,6 +172,7 @@ class RangeEstimateTest : public testing::TestWithParam<Shape> {
   std::unique_ptr<catalog::Catalog> catalog_ = std::make_unique<catalog::Catalog>(*database_);
   std::unique_ptr<KeyLayouts> key_layouts_ = std::make_unique<KeyLayouts>(*catalog_, nullptr);
   catalog::TablePointer table_;
+  const std::shared_ptr<ChangedRows> changes_ = std::make_shared<ChangedRows>();
   std::unique_ptr<TableStatistics> statistics_;
   std::vector<std::string> keys_;    // by id
   std::vector<std::string> sorted_;  // of the rows that exist
@@ -236,7 +237,8 @@ TEST_P(RangeEstimateTest, RowsThatStatementsChangeAfterTheFilesWereRead) {
   compact();
   open();
   remove([](std::uint32_t i) { return i % 2 == 0; });
-  statistics_->note_rows(-static_cast<std::int64_t>(kRows / 2));
+  changes_->add(-static_cast<std::int64_t>(kRows / 2));
+  changes_->commit(-static_cast<std::int64_t>(kRows / 2));
   EXPECT_EQ(statistics_->size().rows, sorted_.size());
   expect_good_ranges("half deleted in memory", 0.25, 20);
 }

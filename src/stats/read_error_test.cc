@@ -57,7 +57,8 @@ class ReadErrorTest : public testing::Test {
   }
   std::uint64_t rows_while_unreadable() {
     files_->set({.operation = Operation::kRead, .part = ".sst"});
-    TableStatistics statistics(*database_, *catalog_, key_layouts_.get(), table_);
+    TableStatistics statistics(*database_, *catalog_, key_layouts_.get(), table_,
+                               std::make_shared<ChangedRows>());
     const std::uint64_t rows = statistics.size().rows;
     EXPECT_GT(files_->failures(), 0);
     files_->heal();

@@ -45,13 +45,16 @@ std::uint64_t distance(std::uint64_t a, std::uint64_t b) { return a < b ? b - a 
 
 TableStatistics::TableStatistics(kv::Database& database, catalog::Catalog& catalog,
                                  index_stats::KeyStructureSource* key_parts,
-                                 catalog::TablePointer table, Clock clock, Clock cost_clock)
+                                 catalog::TablePointer table,
+                                 std::shared_ptr<const ChangedRows> changes, Clock clock,
+                                 Clock cost_clock)
     : database_(database),
       catalog_(catalog),
       key_structures_(key_parts),
       table_(std::move(table)),
       clock_(clock),
       cost_clock_(cost_clock),
+      changed_rows_(std::move(changes)),
       entry_bytes_(table_->indexes.size()),
       stored_entry_bytes_(table_->indexes.size()) {
   for (const catalog::IndexDefinition& index : table_->indexes) {
@@ -94,8 +97,7 @@ std::shared_ptr<const IndexFileStatistics> TableStatistics::figures_of(
 }
 
 std::uint64_t TableStatistics::row_count() const {
-  const auto rows = static_cast<std::int64_t>(base_rows_.load(std::memory_order_relaxed)) +
-                    changed_rows_.load(std::memory_order_relaxed);
+  const std::int64_t rows = base_rows_.load(std::memory_order_relaxed) + changed_rows_->all();
   return static_cast<std::uint64_t>(std::max<std::int64_t>(rows, 0));
 }
 
@@ -109,8 +111,7 @@ std::uint64_t TableStatistics::rows_in_files() const {
 // Rows inserted, deleted and updated since the last refresh, as far as they do not cancel out.
 std::uint64_t TableStatistics::changes() const {
   return distance(row_count(), refreshed_rows_.load(std::memory_order_relaxed)) +
-         updated_rows_.load(std::memory_order_relaxed) -
-         refreshed_updates_.load(std::memory_order_relaxed);
+         changed_rows_->updates() - refreshed_updates_.load(std::memory_order_relaxed);
 }
 
 void TableStatistics::refresh_if_due() {
@@ -129,17 +130,11 @@ void TableStatistics::refresh() {
   const std::int64_t begin_us = clock_();
   const std::int64_t thread_begin_us = cost_clock_();
   // Read first: what changes meanwhile is seen next time.
-  const std::uint64_t updates = updated_rows_.load(std::memory_order_relaxed);
+  const std::uint64_t updates = changed_rows_->updates();
   const std::uint64_t version = structure_version();
   const bool files_changed = version != structure_version_;
   if (files_changed) read_files();
-  kv::RangeSize rows = database_.estimate(family_of(0), range_of(0));
-  if (!rows_known_) {
-    base_rows_ = first_row_count(rows);
-    rows_known_ = true;
-  } else if (files_changed) {
-    adjust_rows(rows);
-  }
+  refresh_rows(files_changed);
   structure_version_ = version;
   const std::uint64_t row_count_now = row_count();
   if (files_changed ||
@@ -157,6 +152,29 @@ void TableStatistics::refresh() {
       end_us / 1000 + std::max(kRefreshIntervalMs, kPauseFactor * (end_us - begin_us) / 1000);
   next_early_refresh_us_ = end_us + std::max(kPauseFactor * (cost_clock_() - thread_begin_us),
                                              kEarlyPauseFactor * (end_us - begin_us));
+}
+
+void TableStatistics::refresh_rows(bool files_changed) {
+  const std::uint64_t uncounted = uncounted_changes_.exchange(0);
+  if (rows_known_ && uncounted == 0 && !files_changed) return;
+  const kv::RangeSize size = database_.estimate(family_of(0), range_of(0));
+  // Read first: a commit that comes meanwhile is then counted twice rather than not at all.
+  const std::int64_t committed = changed_rows_->committed();
+  // A new estimate may be worse than a count that lacks a few changes.
+  const std::uint64_t known = row_count();
+  const bool counts_anew =
+      uncounted > 0 && (known <= kExactRowsMax || uncounted > known / kStaleShare);
+  if (!rows_known_ || counts_anew) {
+    set_committed_rows(first_row_count(size), committed);
+  } else {
+    adjust_rows(size);
+  }
+}
+
+// `committed`: of changed_rows_, when they were so many.
+void TableStatistics::set_committed_rows(std::uint64_t rows, std::int64_t committed) {
+  base_rows_ = static_cast<std::int64_t>(rows) - committed;
+  rows_known_ = true;
 }
 
 void TableStatistics::read_files() {
@@ -258,21 +276,20 @@ std::uint64_t TableStatistics::guess_rows(const kv::RangeSize& size) {
   return size.memtable_entries + static_cast<std::uint64_t>(stored_bytes / row_bytes);
 }
 
-// Statements count exactly, but also what is rolled back later. Files do not know what is in
-// memtables. So the count stands as long as memtables can explain the difference.
+// Transactions count exactly, beginning with what was perhaps estimated. Files do not know what is
+// in memtables, nor either of them what is not committed. So the count of what is committed stands
+// as long as memtables can explain the difference.
 void TableStatistics::adjust_rows(const kv::RangeSize& size) {
   const std::shared_ptr<const IndexFileStatistics> figures = figures_of(0);
   if (!figures->is_complete()) return;
   const double error = (figures->is_exact() ? 0 : kFilesError * figures->entries()) +
                        kMemtableError * static_cast<double>(size.memtable_entries);
-  const std::int64_t changed = changed_rows_.load(std::memory_order_relaxed);
-  const std::uint64_t base = base_rows_.load(std::memory_order_relaxed);
-  const double rows = static_cast<double>(base) + static_cast<double>(changed);
+  const std::int64_t committed = changed_rows_->committed();
+  const auto rows = static_cast<double>(base_rows_.load(std::memory_order_relaxed) + committed);
   const double believable =
       std::clamp(rows, figures->entries() - error, figures->entries() + error);
   if (believable == rows) return;
-  base_rows_ = rounded(believable);
-  changed_rows_.fetch_sub(changed, std::memory_order_relaxed);
+  set_committed_rows(rounded(believable), committed);
 }
 
 TableSize TableStatistics::size() {
@@ -286,12 +303,14 @@ TableSize TableStatistics::size() {
 
 void TableStatistics::set_exact_rows(std::uint64_t rows) {
   const MutexLock guard(refresh_mutex_);
-  changed_rows_ = 0;
-  base_rows_ = rows;
-  rows_known_ = true;
+  set_committed_rows(rows, changed_rows_->committed());
   values_are_due_ = true;
-  // After an ANALYZE TABLE users want to see the present sizes.
   refresh();
+}
+
+void TableStatistics::note_uncounted(std::uint64_t changes) {
+  uncounted_changes_.fetch_add(changes, std::memory_order_relaxed);
+  next_refresh_ms_ = 0;
 }
 
 // ---- entries per value
@@ -377,6 +396,7 @@ Result<std::uint64_t> TableStatistics::analyze(std::size_t index_number, std::si
   catalog::IndexStatistics result;
   result.distinct_prefixes.assign(parts, 0);
   std::string previous;
+  const std::int64_t committed = changed_rows_->committed();
   kv::ReadView view;
   view.fill_cache = false;
   kv::Iterator iterator =
@@ -398,7 +418,14 @@ Result<std::uint64_t> TableStatistics::analyze(std::size_t index_number, std::si
     indexes_[index_number].analyzed = result;
   }
   const MutexLock guard(refresh_mutex_);
-  refresh_values();
+  if (index_number == 0) {
+    set_committed_rows(result.entries, committed);
+    values_are_due_ = true;
+    // Users want to see the present sizes.
+    refresh();
+  } else {
+    refresh_values();
+  }
   return result.entries;
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/changed_rows.h"
 #include "base/mutex.h"
 #include "base/status.h"
 #include "catalog/catalog.h"
@@ -38,22 +39,22 @@ class TableStatistics {
   // Microseconds since some moment.
   using Clock = std::int64_t (*)();
 
+  // `changes`: what transactions do to the rows from now on, and have done before.
   // `key_parts` may be null: then values are counted by analyze() alone. `clock` says when a
   // refresh is due; it never goes back, and any thread may call it. `cost_clock` says what one
   // costs, which the next early one waits a multiple of: the processor time of the calling thread.
   TableStatistics(kv::Database& database, catalog::Catalog& catalog,
                   index_stats::KeyStructureSource* key_parts, catalog::TablePointer table,
-                  Clock clock = &steady_us, Clock cost_clock = &thread_us);
+                  std::shared_ptr<const ChangedRows> changes, Clock clock = &steady_us,
+                  Clock cost_clock = &thread_us);
 
+  // Rows that are not committed count, for everybody, and go with their rollback.
   TableSize size();
   // About how many of the rows are in files, as of the last refresh; all where files do not tell.
   std::uint64_t rows_in_files() const;
-  // Counts rows that statements inserted (positive) or deleted, committed or not.
-  void note_rows(std::int64_t difference) {
-    changed_rows_.fetch_add(difference, std::memory_order_relaxed);
-  }
-  // Counts a row that a statement updated, committed or not.
-  void note_update() { updated_rows_.fetch_add(1, std::memory_order_relaxed); }
+  // So many rows, or fewer, were inserted and removed that `changes` does not tell, and are
+  // committed. Rows are counted or estimated anew if these are many for the table.
+  void note_uncounted(std::uint64_t changes);
   // Bytes of a key and its value as they are in memory, not as they are compressed. 0: nobody
   // knows.
   double entry_bytes(std::size_t index_number) const {
@@ -73,12 +74,13 @@ class TableStatistics {
 
   // Reads the whole index in order and stores how many distinct prefixes it has.
   // `common_parts(a, b)` gives the number of equal leading parts of two keys; `is_interrupted`
-  // is asked now and then. Returns the number of entries.
+  // is asked now and then. Returns the number of entries; that of the primary index is the number
+  // of rows from then on.
   using CommonParts = std::function<std::size_t(std::string_view, std::string_view)>;
   Result<std::uint64_t> analyze(std::size_t index_number, std::size_t parts,
                                 const CommonParts& common_parts,
                                 const std::function<bool()>& is_interrupted);
-  // The number of rows that analyze() found in the primary index.
+  // The number of rows that are committed now, as somebody else has found.
   void set_exact_rows(std::uint64_t rows);
 
   // Number of entries in [lower, upper) of an index: exact when small, estimated otherwise, and
@@ -128,6 +130,9 @@ class TableStatistics {
   void refresh_sizes() BASALT_REQUIRES(refresh_mutex_);
   void refresh_entry_size(std::size_t index_number, std::uint64_t in_memtables)
       BASALT_REQUIRES(refresh_mutex_);
+  void set_committed_rows(std::uint64_t rows, std::int64_t committed)
+      BASALT_REQUIRES(refresh_mutex_);
+  void refresh_rows(bool files_changed) BASALT_REQUIRES(refresh_mutex_);
   void adjust_rows(const kv::RangeSize& size) BASALT_REQUIRES(refresh_mutex_);
   std::uint64_t first_row_count(const kv::RangeSize& size) BASALT_REQUIRES(refresh_mutex_);
   std::uint64_t guess_rows(const kv::RangeSize& size) BASALT_REQUIRES(refresh_mutex_);
@@ -157,9 +162,10 @@ class TableStatistics {
   const catalog::TablePointer table_;
   const Clock clock_;
   const Clock cost_clock_;
-  std::atomic<std::int64_t> changed_rows_{0};
-  std::atomic<std::uint64_t> updated_rows_{0};
-  std::atomic<std::uint64_t> base_rows_{0};
+  const std::shared_ptr<const ChangedRows> changed_rows_;
+  // The rows that were there, less those that transactions had committed by then.
+  std::atomic<std::int64_t> base_rows_{0};
+  std::atomic<std::uint64_t> uncounted_changes_{0};
   std::atomic<std::uint64_t> row_bytes_{0};
   std::atomic<std::uint64_t> index_bytes_{0};
   std::vector<std::atomic<double>> entry_bytes_;  // of each index

@@ -58,7 +58,8 @@ class OneTableTest : public testing::Test {
   }
   // As an engine would make it when the table is opened.
   TableStatistics& opened() {
-    statistics_ = std::make_unique<TableStatistics>(*database_, catalog_, &key_layouts_, table_);
+    statistics_ =
+        std::make_unique<TableStatistics>(*database_, catalog_, &key_layouts_, table_, changes_);
     return *statistics_;
   }
   std::uint64_t in_range(std::uint32_t from, std::uint32_t to, std::size_t index = 0) {
@@ -70,6 +71,7 @@ class OneTableTest : public testing::Test {
   catalog::Catalog catalog_{*database_};
   KeyLayouts key_layouts_{catalog_, nullptr};
   catalog::TablePointer table_;
+  const std::shared_ptr<ChangedRows> changes_ = std::make_shared<ChangedRows>();
   std::unique_ptr<TableStatistics> statistics_;
 };
 
@@ -166,13 +168,58 @@ TEST_F(TableStatisticsTest, BytesOfAnEntryAreThoseOfItsFilesOrElseOfSomeInMemtab
   EXPECT_LE(statistics_->stored_entry_bytes(0), statistics_->entry_bytes(0));
 }
 
-TEST_F(TableStatisticsTest, NotedRowsCountAtOnceAndNeverBelowZero) {
-  opened().note_rows(500);
+TEST_F(TableStatisticsTest, ChangedRowsCountAtOnceAndNeverBelowZero) {
+  opened();
+  changes_->add(500);
   EXPECT_EQ(statistics_->size().rows, 500u);
-  statistics_->note_rows(-100);
+  changes_->add(-100);
   EXPECT_EQ(statistics_->size().rows, 400u);
-  statistics_->note_rows(-1000);
+  changes_->add(-1000);
   EXPECT_EQ(statistics_->size().rows, 0u);
+  changes_->roll_back(-1000);
+  EXPECT_EQ(statistics_->size().rows, 400u) << "also where it was below zero meanwhile";
+}
+
+TEST_F(TableStatisticsTest, WhatIsNotCommittedCountsBesideWhatIsFoundInTheTable) {
+  insert(0, 200);
+  changes_->add(50);
+  EXPECT_EQ(opened().size().rows, 250u) << "whoever opens the table counts the rest";
+  must(statistics_->analyze(0, 2, common_parts, never));
+  EXPECT_EQ(statistics_->size().rows, 250u);
+  statistics_->set_exact_rows(200);
+  EXPECT_EQ(statistics_->size().rows, 250u);
+  changes_->roll_back(50);
+  EXPECT_EQ(statistics_->size().rows, 200u);
+  changes_->add(100);
+  insert(200, 300);
+  changes_->commit(100);
+  EXPECT_EQ(statistics_->size().rows, 300u);
+  EXPECT_EQ(opened().size().rows, 300u) << "what was committed before is in the table";
+}
+
+TEST_F(TableStatisticsTest, FewRowsAreCountedAnewAfterChangesThatNobodyHasCounted) {
+  insert(0, 200);
+  opened();
+  changes_->add(7);
+  insert(200, 500);
+  EXPECT_EQ(statistics_->size().rows, 207u) << "nobody knows";
+  statistics_->note_uncounted(300);
+  EXPECT_EQ(statistics_->size().rows, 507u);
+  changes_->roll_back(7);
+  EXPECT_EQ(statistics_->size().rows, 500u);
+}
+
+TEST_F(TableStatisticsTest, ManyRowsAreEstimatedAnewAfterManyChanges) {
+  insert(0, 5000);
+  must(database_->flush());
+  opened();
+  insert(0, 2000);
+  insert(5000, 5010);
+  statistics_->note_uncounted(10);
+  EXPECT_EQ(statistics_->size().rows, 5000u) << "an estimate would take the updated rows for new";
+  insert(5010, 25'000);
+  statistics_->note_uncounted(20'000);
+  EXPECT_GT(statistics_->size().rows, 15'000u);
 }
 
 TEST_F(TableStatisticsTest, SmallRangesAreExactInMemoryAndInFiles) {
@@ -275,7 +322,7 @@ TEST_F(TableStatisticsTest, ARangeThatIsNotEmptyIsNeverEstimatedAsEmpty) {
   insert_all_and_flush();
   opened();
   EXPECT_GE(in_range(17, 18), 50u);
-  statistics_->note_rows(-2 * static_cast<std::int64_t>(kRows));
+  changes_->add(-2 * static_cast<std::int64_t>(kRows));
   EXPECT_GT(in_range(17, 18), 0u) << "although the table seems to be empty";
 }
 
@@ -283,7 +330,6 @@ TEST_F(TableStatisticsTest, AnAnalysisCountsEntriesAndDistinctPrefixes) {
   insert(0, 950);
   insert(0, 950, 1);
   opened();
-  statistics_->set_exact_rows(950);
   EXPECT_EQ(must(statistics_->analyze(1, 2, common_parts, never)), 950u);
   EXPECT_EQ(statistics_->rows_per_value(1, 1), 95u) << "950 rows in 10 groups";
   EXPECT_EQ(statistics_->rows_per_value(1, 2), 1u);
@@ -306,8 +352,9 @@ TEST_F(TableStatisticsTest, AnAnalyzedTableKnowsItsRowsExactly) {
   insert(0, 5000);
   must(database_->flush());
   opened();
-  statistics_->note_rows(123);
-  statistics_->set_exact_rows(must(statistics_->analyze(0, 2, common_parts, never)));
+  changes_->add(123);
+  changes_->commit(123);
+  EXPECT_EQ(must(statistics_->analyze(0, 2, common_parts, never)), 5000u);
   EXPECT_EQ(statistics_->size().rows, 5000u);
   EXPECT_EQ(opened().size().rows, 5000u) << "also after the table was opened again";
 }
@@ -331,13 +378,14 @@ TEST_F(TableStatisticsTest, ValuesInMemtablesAreJudgedBySomeOfThem) {
   EXPECT_EQ(statistics_->rows_per_value(1, 2), 1u);
 }
 
-TEST_F(TableStatisticsTest, WhatWasRolledBackIsForgottenWhenFilesTell) {
+TEST_F(TableStatisticsTest, ACountThatFilesContradictIsMovedToWhatTheyAllow) {
   static std::int64_t now_us = 0;
   insert(0, 5000);
   must(database_->flush());
   statistics_ = std::make_unique<TableStatistics>(*database_, catalog_, &key_layouts_, table_,
-                                                  [] { return now_us; });
-  statistics_->note_rows(1'000'000);
+                                                  changes_, [] { return now_us; });
+  changes_->add(1'000'000);
+  changes_->commit(1'000'000);
   EXPECT_EQ(statistics_->size().rows, 1'005'000u);
   insert(5000, 5100);
   must(database_->flush());

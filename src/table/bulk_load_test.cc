@@ -57,6 +57,7 @@ class BulkLoadTest : public testing::TestWithParam<Keys>, protected test::NewDat
     for (const std::string& problem : problems) ADD_FAILURE() << problem;
     return problems.empty();
   }
+  const ChangedRows& counted() const { return table_->state().changes->rows; }
   std::uint64_t entries(std::size_t index) {
     return kv::test::count_entries(*database_, table_->family(index), table_->whole_range(index));
   }
@@ -75,10 +76,14 @@ constexpr int kMany = 60'000;
 TEST_P(BulkLoadTest, LoadedRowsHaveAllTheirEntries) {
   for (int i = 0; i < kMany; ++i) must(insert(row_of(i * 7919 % kMany)));
   for (std::size_t i = 0; i < test::kIndexes; ++i) EXPECT_EQ(entries(i), 0u);
+  EXPECT_EQ(counted().all(), kMany);
+  EXPECT_EQ(counted().committed(), 0);
   ASSERT_TRUE(succeeds(finish()));
   for (std::size_t i = 0; i < test::kIndexes; ++i) {
     EXPECT_EQ(entries(i), static_cast<std::uint64_t>(kMany));
   }
+  EXPECT_EQ(counted().all(), kMany);
+  EXPECT_EQ(counted().committed(), kMany) << "once";
   EXPECT_TRUE(is_sound());
   EXPECT_TRUE(std::filesystem::is_empty(directory_ / "db/loads"));
 }
@@ -120,9 +125,26 @@ TEST_P(BulkLoadTest, AUniqueValueThatIsTwiceAmongTheRowsFailsTheEnd) {
   EXPECT_EQ(load_le<std::uint32_t>(record.data() + 43), 77u);
   load_.reset();
   writer_->set_load(nullptr);
+  EXPECT_EQ(counted().all(), 1001);
   must(transaction_->rollback());
+  EXPECT_EQ(counted().all(), 0) << "although nothing had come into the transaction";
   EXPECT_EQ(entries(0), 0u);
   EXPECT_TRUE(std::filesystem::is_empty(directory_ / "db/loads"));
+}
+
+TEST_P(BulkLoadTest, RowsOfAStatementThatFailsCountNoLonger) {
+  writer_->set_load(nullptr);
+  transaction_->begin_statement(txn::IsolationLevel::kReadCommitted);
+  must(insert(row_of(1)));
+  transaction_->end_statement();
+  transaction_->begin_statement(txn::IsolationLevel::kReadCommitted);
+  writer_->set_load(load_.get());
+  for (int i = 2; i < 10; ++i) must(insert(row_of(i)));
+  EXPECT_EQ(counted().all(), 9);
+  must(transaction_->rollback_statement());
+  EXPECT_EQ(counted().all(), 1);
+  must(transaction_->commit(kv::Durability::kBuffered));
+  EXPECT_EQ(counted().committed(), 1);
 }
 
 TEST_P(BulkLoadTest, APrimaryKeyThatIsTwiceAmongTheRowsFailsTheEnd) {

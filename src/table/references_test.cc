@@ -168,6 +168,9 @@ TEST_F(ReferencesTest, RemovalsAndChangesGoOnOverSeveralTables) {
   for (int i = 1; i <= 6; ++i) must(client.insert("c", {i, (i + 1) / 2}));
   client.commit();
   EXPECT_TRUE(succeeds(client.remove("a", {2})));
+  EXPECT_EQ(client.counted_rows("a"), 2);
+  EXPECT_EQ(client.counted_rows("b"), 2) << "one has gone with the cascade";
+  EXPECT_EQ(client.counted_rows("c"), 6);
   EXPECT_EQ(client.rows("b"), (IntegerRows{{10, 1, kNull}, {30, 3, kNull}}));
   EXPECT_EQ(client.rows("c"),
             (IntegerRows{{1, 1}, {2, 1}, {3, kNull}, {4, kNull}, {5, 3}, {6, 3}}));
@@ -189,6 +192,7 @@ TEST_F(ReferencesTest, AFailureFurtherDownUndoesAllOfTheRowsChange) {
   must(client.insert("c", {1, 1}));
   EXPECT_TRUE(fails_with(ErrorCode::kRowIsReferenced, client.remove("a", {1})));
   EXPECT_EQ(client.failed_key("a")->name, "t/c_c1");
+  for (const char* table : {"a", "b", "c"}) EXPECT_EQ(client.counted_rows(table), 1) << table;
   EXPECT_EQ(client.rows("a"), (IntegerRows{{1}}));
   EXPECT_EQ(client.rows("b"), (IntegerRows{{1, 1}}));
   client.commit();

@@ -227,6 +227,10 @@ class ReferencesTest : public testing::Test, protected NewDatabase {
     const ForeignKeyDefinition* failed_key(const std::string& name) {
       return refusal(name).key.get();
     }
+    // How many rows the table has got, less those that it has lost.
+    std::int64_t counted_rows(const std::string& name) {
+      return opened(name).table->state().changes->rows.all();
+    }
     IntegerRows rows(const std::string& name) {
       Open& open = opened(name);
       const Table& table = *open.table;

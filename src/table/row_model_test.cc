@@ -10,10 +10,10 @@
 #include "table/test_support.h"
 
 // Goal: after any history of statements, savepoints, commits, rollbacks, flushes and restarts every
-// index holds exactly the rows that the model holds; and a scan that is open meanwhile meets each
-// row once, whatever its own transaction changes or takes back. Method: random operations on few
-// values, so that unique values collide all the time, beside a map of rows. BASALT_TEST_SEED
-// repeats a run; a failure shows what the transaction did.
+// index holds exactly the rows that the model holds, and the table tells their number; and a scan
+// that is open meanwhile meets each row once, whatever its own transaction changes or takes back.
+// Method: random operations on few values, so that unique values collide all the time, beside a map
+// of rows. BASALT_TEST_SEED repeats a run; a failure shows what the transaction did.
 namespace basalt::table {
 namespace {
 
@@ -193,6 +193,31 @@ class ModelScan {
   std::set<SortKey> hidden_;
 };
 
+// Other letters that compare the same: of what indexes hold only the entries' values change.
+void swap_case(std::string& text) {
+  for (char& c : text) {
+    c = static_cast<char>(std::isupper(c) != 0 ? std::tolower(c) : std::toupper(c));
+  }
+}
+
+// The rows of a table, which tells how many more it has than when its engine was started.
+class RowCount {
+ public:
+  void start_at(std::size_t rows) { rows_at_start_ = static_cast<std::int64_t>(rows); }
+  void expect(const Table& table, std::size_t rows) const {
+    const std::int64_t counted = table.state().changes->rows.all();
+    ASSERT_EQ(rows_at_start_ + counted, static_cast<std::int64_t>(rows));
+  }
+  void expect_committed(const Table& table, std::size_t rows) const {
+    expect(table, rows);
+    const ChangedRows& counted = table.state().changes->rows;
+    ASSERT_EQ(counted.committed(), counted.all());
+  }
+
+ private:
+  std::int64_t rows_at_start_ = 0;
+};
+
 class RowModelTest : public testing::TestWithParam<Keys> {
  protected:
   std::size_t pick(std::size_t choices) { return random_() % choices; }
@@ -289,12 +314,6 @@ class RowModelTest : public testing::TestWithParam<Keys> {
     for (const auto& scan : scans_) scan->note_put(rows_, &*old, put);
     rows_.erase(old);
     rows_.insert(put);
-  }
-  // Other letters that compare the same: of what indexes hold only the entries' values change.
-  static void swap_case(std::string& text) {
-    for (char& c : text) {
-      c = static_cast<char>(std::isupper(c) != 0 ? std::tolower(c) : std::toupper(c));
-    }
   }
   Row changed(const Row& old) {
     const Row row = random_row();
@@ -406,6 +425,7 @@ class RowModelTest : public testing::TestWithParam<Keys> {
       ASSERT_TRUE(succeeds(transaction.rollback_to_savepoint(savepoints.back().first)));
       rows_ = savepoints.back().second;
     }
+    count_.expect(store_.table(), rows_.size());
   }
   void run_statement() {
     const Rows before = rows_;
@@ -443,6 +463,7 @@ class RowModelTest : public testing::TestWithParam<Keys> {
       session_->transaction().end_statement();
     }
     if (!leaves_scans_first) leave_scans();
+    count_.expect(store_.table(), rows_.size());
   }
   void run_transaction() {
     story_.clear();
@@ -470,6 +491,7 @@ class RowModelTest : public testing::TestWithParam<Keys> {
     } else {
       session_->commit();
     }
+    count_.expect_committed(store_.table(), rows_.size());
   }
   // What the session sees through every index, also of its open transaction.
   void expect_rows() {
@@ -490,12 +512,14 @@ class RowModelTest : public testing::TestWithParam<Keys> {
     session_.reset();
     one_in(2) ? store_.reopen() : store_.crash();
     session_ = std::make_unique<test::Session>(store_);
+    count_.start_at(rows_.size());
   }
 
   std::mt19937 random_{basalt::test::seed()};
   test::Store store_{GetParam()};
   std::unique_ptr<test::Session> session_ = std::make_unique<test::Session>(store_);
   Rows rows_;
+  RowCount count_;
   std::vector<std::unique_ptr<ModelScan>> scans_;
   std::string story_;
 };

@@ -159,17 +159,19 @@ Status RowWriter::lock_vacated(txn::Transaction& transaction, std::size_t index_
 
 template <typename Change>
 Status RowWriter::change_row(txn::Transaction& transaction, std::string_view primary_key,
-                             Change&& change) {
+                             std::int64_t rows, Change&& change) {
   const txn::RowChangePlan plan{
       .new_keys = new_keys_,
       .new_values = new_values_,
       .policy = policy_,
       .locks = is_private_ ? txn::RowLocks::kNotNeeded : txn::RowLocks::kHeld};
   return txn::change_row(transaction, plan, [&](txn::RowChange& row) -> Status {
-    row.note_table(table_.state().changed);
     BASALT_TRY(table_.state().journal.note(row, primary_key, journal_key_));
     if (!expired_rows_.empty()) BASALT_TRY(remove_expired(row));
-    return change(row);
+    BASALT_TRY(change(row));
+    const auto expired = static_cast<std::int64_t>(expired_rows_.size());
+    row.note_table(table_.state().changes, rows - expired);
+    return Status::ok();
   });
 }
 
@@ -228,7 +230,7 @@ Status RowWriter::insert(txn::Transaction& transaction, const std::uint8_t* reco
     for (const Entry& entry : entries_) new_keys_.push_back(entry.key);
   }
   make_row(record, time);
-  return change_row(transaction, new_key_, [this](txn::RowChange& change) -> Status {
+  return change_row(transaction, new_key_, 1, [this](txn::RowChange& change) -> Status {
     change.note_row(new_key_);
     BASALT_TRY(change.put(table_.family(0), new_key_, row_));
     for (std::size_t i = 1; i < table_.index_count(); ++i) {
@@ -253,6 +255,7 @@ Status RowWriter::load_row(txn::Transaction& transaction, const std::uint8_t* re
     const Entry& entry = entries_[i - 1];
     BASALT_TRY(load_->add(i, entry.key, entry.value));
   }
+  transaction.note_loaded_row(table_.state().changes);
   return Status::ok();
 }
 
@@ -312,7 +315,8 @@ Status RowWriter::write_update(txn::Transaction& transaction, bool moves) {
   // Entries that stay as they are must be in the transaction's batch all the same if its snapshot
   // may not have them: its own reads look there and in the snapshot only.
   const bool rewrites_all = transaction.may_be_newer_than_snapshot(old_key_);
-  return change_row(transaction, old_key_, [&](txn::RowChange& change) -> Status {
+  return change_row(transaction, old_key_, 0, [&](txn::RowChange& change) -> Status {
+    table_.state().changes->rows.note_update();
     change.note_row(old_key_);
     if (moves) {
       change.note_row(new_key_);
@@ -357,7 +361,7 @@ Status RowWriter::remove(txn::Transaction& transaction, const std::uint8_t* reco
 Status RowWriter::write_removal(txn::Transaction& transaction, const std::uint8_t* record) {
   new_keys_.clear();
   new_values_.clear();
-  return change_row(transaction, old_key_, [&](txn::RowChange& change) -> Status {
+  return change_row(transaction, old_key_, -1, [&](txn::RowChange& change) -> Status {
     change.note_row(old_key_);
     BASALT_TRY(change.remove(table_.family(0), old_key_));
     for (std::size_t i = 1; i < table_.index_count(); ++i) {

@@ -34,6 +34,8 @@ class ReferenceEnforcer;
 // References  Foreign keys are looked at behind duplicates, as a row may be there that is updated
 //             instead; a row whose removal or change is followed to other tables is undone with all
 //             that was done there if that fails.
+// Counts      Each row that the table gets or loses counts in its state's changes, within the
+//             transaction and the savepoint (txn::ChangedTables), whoever has it written.
 // Journal     While the table's is open each row that is changed is noted there.
 // Expiry      A row that is expired, and has the primary key or a unique value of one that is
 //             written, goes with all its entries, in the same change. In a table whose rows have
@@ -128,9 +130,11 @@ class RowWriter {
   Status write_update(txn::Transaction& transaction, bool moves);
   // Gives the load the row and its entries.
   Status load_row(txn::Transaction& transaction, const std::uint8_t* record);
-  // Has `change` write the row under `primary_key`, of which new_keys_ and new_values_ tell.
+  // Has `change` write the row under `primary_key`, of which new_keys_ and new_values_ tell. The
+  // table has `rows` more then, beside those that go because they are expired.
   template <typename Change>
-  Status change_row(txn::Transaction& transaction, std::string_view primary_key, Change&& change);
+  Status change_row(txn::Transaction& transaction, std::string_view primary_key, std::int64_t rows,
+                    Change&& change);
 
   const Table& table_;
   lock::WaitPolicy policy_;

@@ -56,7 +56,7 @@ struct TableState {
   GreatestKey greatest_key;
   TableCounts counts;
   Journal journal;
-  const std::shared_ptr<txn::ChangeTime> changed = std::make_shared<txn::ChangeTime>(0);
+  const std::shared_ptr<txn::TableChanges> changes = std::make_shared<txn::TableChanges>();
   // A snapshot older than this sequence number lacks rows that the table has had from its
   // beginning: those that were copied into it, under another name or before others could open it.
   std::atomic<std::uint64_t> exists_since = 0;

@@ -40,10 +40,10 @@ class RowChange {
   // Before the row or one of its entries is changed: for readers with locks that hold an older
   // iterator. The row's exclusive lock is held.
   void note_row(std::string_view row_key);
-  // The commit is to set `time`, if it changes anything.
-  void note_table(const std::shared_ptr<ChangeTime>& time) {
-    const auto& known = transaction_.changed_tables_;
-    if (known.empty() || known.back() != time) transaction_.add_changed_table(time);
+  // What the change makes of the table: it has `rows` more, or less if negative. Counts until a
+  // rollback undoes the change.
+  void note_table(const std::shared_ptr<TableChanges>& table, std::int64_t rows) {
+    transaction_.changed_tables_.note(table, rows);
   }
 
   // For a journal, which others may give up at any time: from here on UndecidedChanges tells that

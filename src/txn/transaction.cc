@@ -5,7 +5,6 @@
 #include <rocksdb/utilities/write_batch_with_index.h>
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "base/bytes.h"
@@ -58,7 +57,6 @@ void Transaction::end_changes() {
     manager_.changes().note_end(bucket, sequence);
   }
   changed_buckets_.clear();
-  changed_tables_.clear();
   if (inserts_are_open_) {
     manager_.inserts().remove(inserts_.get());
     inserts_->forget();
@@ -79,6 +77,8 @@ void Transaction::finish() {
   is_commit_written_ = false;
   // Before the locks go: who gets them next must learn of the change.
   end_changes();
+  // What is not committed by now.
+  changed_tables_.roll_back();
   if (changed_buckets_.capacity() > kKeptBatchBytes / sizeof(std::uint32_t)) {
     changed_buckets_.shrink_to_fit();
   }
@@ -137,6 +137,7 @@ Status Transaction::roll_back_batch() {
 
 std::size_t Transaction::push_mark() {
   marks_.emplace_back();
+  changed_tables_.push_mark();
   if (has_writes_) {
     const BatchGuard guard(*this);
     batch().SetSavePoint();
@@ -149,6 +150,7 @@ Status Transaction::pop_mark() {
   const BatchGuard guard(*this);
   do {
     marks_.pop_back();
+    changed_tables_.pop_mark();
     if (has_writes_) BASALT_TRY(rdb::from_rocksdb(batch().PopSavePoint()));
   } while (marks_.size() > statement_mark_ && marks_.back().is_released);
   return Status::ok();
@@ -158,6 +160,7 @@ Status Transaction::roll_back_to_mark(std::size_t number) {
   const BatchGuard guard(*this);
   while (marks_.size() > number) BASALT_TRY(pop_mark());
   marks_.pop_back();
+  changed_tables_.roll_back_to_mark();
   if (!has_writes_) return Status::ok();
   leave_own_changes();
   return roll_back_batch();
@@ -434,25 +437,6 @@ const std::string_view* Transaction::find_blocked(std::span<const std::string_vi
   return nullptr;
 }
 
-void Transaction::add_changed_table(const std::shared_ptr<ChangeTime>& time) {
-  const auto known = std::find(changed_tables_.begin(), changed_tables_.end(), time);
-  if (known == changed_tables_.end()) {
-    changed_tables_.push_back(time);
-  } else {
-    std::swap(*known, changed_tables_.back());  // the next row is probably of the same table
-  }
-}
-
-// Others read and write the times, too: they change once a second.
-void Transaction::set_change_times() const {
-  const std::int64_t now = std::chrono::duration_cast<std::chrono::seconds>(
-                               std::chrono::system_clock::now().time_since_epoch())
-                               .count();
-  for (const std::shared_ptr<ChangeTime>& time : changed_tables_) {
-    if (time->load(std::memory_order_relaxed) != now) time->store(now, std::memory_order_relaxed);
-  }
-}
-
 // Makes the batch exist and puts the savepoints on it that were set while there was none.
 Status Transaction::begin_writing() {
   BASALT_ASSERT(state_ != State::kPrepared && state_ != State::kOrdered);
@@ -628,9 +612,8 @@ Status Transaction::commit(kv::Durability durability) {
         durability == kv::Durability::kSynced && !is_decided_by_binlog();
     BASALT_FAILPOINT("txn.commit.before_write");
     leave_own_changes();
-    const bool changes_anything = batch().Count() > 0;
     BASALT_TRY(loaded_.empty() ? write_commit() : write_and_publish());
-    if (changes_anything && !changed_tables_.empty()) set_change_times();
+    changed_tables_.commit();
     if (inserts_are_open_) manager_.inserts().note_commit(*inserts_, newest_sequence());
     BASALT_FAILPOINT("txn.commit.after_write");
     if (!keeps_batch) drop_batch();

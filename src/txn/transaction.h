@@ -1,5 +1,4 @@
 #pragma once
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -15,6 +14,7 @@
 #include "kv/database.h"
 #include "lock/lock_manager.h"
 #include "txn/binlog_position.h"
+#include "txn/changed_tables.h"
 #include "txn/insert_registry.h"
 #include "txn/key_spans.h"
 #include "txn/loaded_files.h"
@@ -57,9 +57,6 @@ class OpenScan {
   friend class Transaction;
   bool is_listed_ = false;
 };
-
-// When a commit last changed a table since the start: seconds since 1970, 0: none has.
-using ChangeTime = std::atomic<std::int64_t>;
 
 enum class IsolationLevel : std::uint8_t {
   kReadCommitted,   // one snapshot per statement
@@ -219,6 +216,9 @@ class Transaction {
   Status await_insert(std::string_view key, const lock::WaitPolicy& policy);
   // kTooLarge if the transaction has no memory left for more rows.
   Status check_size() const;
+  // Counts a row that goes into files, of those that add_loaded() is to bring. The statement, or
+  // the transaction, fails if they do not come.
+  void note_loaded_row(const std::shared_ptr<TableChanges>& table);
   // Makes the rows in files part of the transaction: they come with its commit, or go with its
   // rollback. The transaction has locked them, and found that no entry of theirs is there; its own
   // reads do not see them. It may have put other entries, and removed none. Waits for range locks
@@ -306,8 +306,6 @@ class Transaction {
   Status roll_back_batch() BASALT_REQUIRES(inserts_->batch_mutex());
   // The own changes, to be found by their keys.
   basalt_rocksdb::WriteBatchWithIndex& own_changes();
-  void add_changed_table(const std::shared_ptr<ChangeTime>& time);
-  void set_change_times() const;
   // What was changed is committed, or undone: tells those who read with locks, while ours are held.
   void end_changes();
   void announce_inserts(std::span<const std::string_view> keys);
@@ -372,7 +370,7 @@ class Transaction {
   // ChangeTracker buckets of the rows changed.
   std::vector<std::uint32_t> changed_buckets_;
   bool changes_are_unknown_ = false;  // recovered after a crash
-  std::vector<std::shared_ptr<ChangeTime>> changed_tables_;
+  ChangedTables changed_tables_;      // has a mark for each of marks_
   TransactionExpiry expiry_{manager_, state_};
 };
 

@@ -57,6 +57,12 @@ class BatchEntries : public rdb::WriteBatch::Handler {
 
 }  // namespace
 
+void Transaction::note_loaded_row(const std::shared_ptr<TableChanges>& table) {
+  activate();
+  mark_statement();
+  changed_tables_.note(table, 1);
+}
+
 // Announced first, then asked, as inserts are: who locks a range from now on waits for the end of
 // this transaction, and who has locked one is waited for.
 Status Transaction::add_loaded(LoadedFiles loaded, const lock::WaitPolicy& policy) {

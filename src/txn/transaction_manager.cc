@@ -90,9 +90,16 @@ Status TransactionManager::commit_prepared(const std::string& name, bool& found)
   std::unique_ptr<Transaction> transaction = take_prepared(name);
   found = transaction != nullptr;
   if (!found) return Status::ok();
+  std::vector<std::uint32_t> uncounted;
+  std::uint64_t changes = 0;
+  if (transaction->changes_are_unknown_) {
+    transaction->changed_indexes_.append_to(uncounted);
+    changes = transaction->batch().Count();
+  }
   Status status = transaction->commit(kv::Durability::kSynced);
-  if (status.is_ok()) return status;
-  if (transaction->state() == Transaction::State::kOrdered) {
+  if (status.is_ok()) {
+    if (!uncounted.empty() && tell_uncounted_commit_) tell_uncounted_commit_(uncounted, changes);
+  } else if (transaction->state() == Transaction::State::kOrdered) {
     // The commit is written: there is nothing left to decide.
     keep_decided(std::move(transaction), Decision::kCommit);
   } else {

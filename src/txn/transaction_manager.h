@@ -60,6 +60,14 @@ class TransactionManager {
   bool may_change(std::uint32_t index) const { return !may_change_ || may_change_(index); }
   bool may_commit(std::uint32_t index) const { return !may_commit_ || may_commit_(index); }
 
+  // Told, when a transaction that was recovered is committed, which indexes it has changed, and how
+  // many changes there are of all of them: nobody knows how many rows their tables have got and
+  // lost. To be set before recover(); null: nobody is told. Called by whoever commits it, without
+  // locks of this folder.
+  using UncountedCommit =
+      std::function<void(std::span<const std::uint32_t> indexes, std::uint64_t changes)>;
+  void set_uncounted_commit(UncountedCommit tell) { tell_uncounted_commit_ = std::move(tell); }
+
   std::unique_ptr<Transaction> make_transaction(void* user);
 
   // Brings back the transactions that were prepared when the database was closed or crashed,
@@ -97,6 +105,7 @@ class TransactionManager {
   const std::unique_ptr<InsertRegistry> inserts_ = std::make_unique<InsertRegistry>();
   IndexCheck may_change_;
   IndexCheck may_commit_;
+  UncountedCommit tell_uncounted_commit_;
   const std::shared_ptr<UndecidedChanges> undecided_ = std::make_shared<UndecidedChanges>();
   std::atomic<std::uint64_t> next_id_{1};
   std::atomic<std::uint64_t> next_commit_number_{1};  // for journals

@@ -16,7 +16,7 @@ Status Transaction::commit_portion(kv::Durability durability) {
   writes_->GetWriteOptions()->sync = durability == kv::Durability::kSynced;
   leave_own_changes();
   BASALT_TRY(write_commit());
-  set_change_times();
+  changed_tables_.commit();
   if (inserts_are_open_) manager_.inserts().note_commit(*inserts_, newest_sequence());
   has_committed_portion_ = true;
   end_changes();

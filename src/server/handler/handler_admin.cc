@@ -30,7 +30,6 @@ int ha_rocksdb::analyze(THD* thd, HA_CHECK_OPT*) noexcept {
     Result<std::uint64_t> entries = share_->statistics->analyze(
         i, parts, common_parts, [&session] { return session.is_raised(); });
     if (!entries.is_ok()) return admin_result(entries.status(), thd, "ANALYZE");
-    if (is_primary) share_->statistics->set_exact_rows(entries.value());
   }
   return HA_ADMIN_OK;
 }

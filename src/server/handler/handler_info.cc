@@ -125,7 +125,7 @@ int ha_rocksdb::info(uint flags) noexcept {
         static_cast<ulong>(size.row_bytes / std::max<std::uint64_t>(size.rows, 1));
   }
   if ((flags & HA_STATUS_TIME) != 0) {
-    stats.update_time = static_cast<ulong>(opened().state().changed->load());
+    stats.update_time = static_cast<ulong>(opened().state().changes->time.load());
   }
   if ((flags & HA_STATUS_CONST) != 0) stats.create_time = definition_time(*table_share);
   // The definition is shared by all who have the table open, and asked for at open alone: so it

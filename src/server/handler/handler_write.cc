@@ -75,7 +75,6 @@ int ha_rocksdb::write_row(const uchar* record) noexcept {
   if (!status.is_ok()) {
     return end_own_transaction(report_change(std::move(status), nullptr, record));
   }
-  share_->statistics->note_rows(1);
   ++counts_.rows_inserted;
   const int error = note_auto_increment(record);
   if (load_ != nullptr) {
@@ -111,7 +110,6 @@ int ha_rocksdb::update_row(const uchar* old_record, const uchar* new_record) noe
   if (!status.is_ok()) {
     return end_own_transaction(report_change(std::move(status), old_record, new_record));
   }
-  share_->statistics->note_update();
   ++counts_.rows_updated;
   return end_row(note_auto_increment(new_record));
 }
@@ -122,7 +120,6 @@ int ha_rocksdb::delete_row(const uchar* record) noexcept {
   if (!status.is_ok()) {
     return end_own_transaction(report_change(std::move(status), record, nullptr));
   }
-  share_->statistics->note_rows(-1);
   ++counts_.rows_deleted;
   return end_row(0);
 }
