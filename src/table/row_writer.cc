@@ -102,15 +102,28 @@ Status RowWriter::remove_expired(txn::RowChange& change) const {
   return Status::ok();
 }
 
-Status RowWriter::lock_exclusive(txn::Transaction& transaction, std::string_view key) {
+Status RowWriter::lock_exclusive(txn::Transaction& transaction, std::string_view key,
+                                 bool* is_new) {
   if (is_private_) return Status::ok();
-  return transaction.lock(key, lock::LockMode::kExclusive, policy_);
+  return transaction.lock(key, lock::LockMode::kExclusive, policy_, is_new);
+}
+
+void RowWriter::forget_new_locks() {
+  has_new_lock_ = false;
+  for (Entry& entry : entries_) entry.has_new_lock = false;
+}
+
+void RowWriter::give_back_new_locks(txn::Transaction& transaction) {
+  if (has_new_lock_) transaction.unlock(new_key_);
+  for (const Entry& entry : entries_) {
+    if (entry.has_new_lock) transaction.unlock(entry.key);
+  }
 }
 
 // The gap is waited for without the key's lock: who holds it may want to look the key up.
 Status RowWriter::check_primary(txn::Transaction& transaction) {
   if (!is_private_) BASALT_TRY(transaction.await_insert(new_key_, policy_));
-  BASALT_TRY(lock_exclusive(transaction, new_key_));
+  BASALT_TRY(lock_exclusive(transaction, new_key_, &has_new_lock_));
   if (table_.has_hidden_key()) return Status::ok();
   const std::optional<std::uint64_t> ordinal = table_.ordinal(new_key_);
   if (ordinal && table_.state().greatest_key.raise(*ordinal)) return Status::ok();
@@ -118,17 +131,18 @@ Status RowWriter::check_primary(txn::Transaction& transaction) {
   BASALT_TRY(transaction.get(table_.family(0), new_key_, {}, found_, exists));
   if (!exists) return Status::ok();
   if (is_expired(transaction, found_.view())) return add_expired(transaction, new_key_);
+  has_new_lock_ = false;
   duplicate_index_ = 0;
   duplicate_primary_key_ = new_key_;
   return Status::of(ErrorCode::kDuplicateKey);
 }
 
 Status RowWriter::check_unique(txn::Transaction& transaction, std::size_t index_number,
-                               const std::uint8_t* record, const Entry& entry) {
+                               const std::uint8_t* record, Entry& entry) {
   const codec::SecondaryCodec& codec = table_.secondary(index_number);
   if (!codec.is_unique_entry(record)) return Status::ok();
   // The key of an entry of unique form is the unique value itself.
-  BASALT_TRY(lock_exclusive(transaction, entry.key));
+  BASALT_TRY(lock_exclusive(transaction, entry.key, &entry.has_new_lock));
   bool exists = false;
   BASALT_TRY(transaction.get(table_.family(index_number), entry.key, {}, found_, exists));
   if (!exists) return Status::ok();
@@ -136,6 +150,7 @@ Status RowWriter::check_unique(txn::Transaction& transaction, std::size_t index_
   BASALT_TRY(codec.primary_key_of(entry.key, found_.view(), duplicate_primary_key_));
   BASALT_TRY(lock_exclusive(transaction, duplicate_primary_key_));
   if (!is_in_the_way) return add_expired(transaction, duplicate_primary_key_);
+  entry.has_new_lock = false;
   duplicate_index_ = index_number;
   return Status::of(ErrorCode::kDuplicateKey);
 }
@@ -208,14 +223,11 @@ Status RowWriter::insert(txn::Transaction& transaction, const std::uint8_t* reco
   const std::uint64_t time = table_.has_expiry() ? table_.time_of(record, statement_time_) : 0;
   old_key_.clear();
   forget_expired();
-  BASALT_TRY(lock_values(transaction, record));
-  BASALT_TRY(check_primary(transaction));
-  for (std::size_t i = 1; i < table_.index_count(); ++i) {
-    Entry& entry = entries_[i - 1];
-    make_entry(i, record, new_key_, time, entry.key, entry.value);
-    BASALT_TRY(check_unique(transaction, i, record, entry));
+  forget_new_locks();
+  if (Status status = check_insert(transaction, record, time); !status.is_ok()) {
+    give_back_new_locks(transaction);
+    return status;
   }
-  BASALT_TRY(check_parents(transaction, nullptr, record));
   // What references the row would not find it in a file.
   BASALT_DEBUG_ASSERT(load_ == nullptr || !has_references());
   BASALT_DEBUG_ASSERT(load_ == nullptr || !table_.state().journal.is_open());
@@ -239,6 +251,18 @@ Status RowWriter::insert(txn::Transaction& transaction, const std::uint8_t* reco
     }
     return Status::ok();
   });
+}
+
+Status RowWriter::check_insert(txn::Transaction& transaction, const std::uint8_t* record,
+                               std::uint64_t time) {
+  BASALT_TRY(lock_values(transaction, record));
+  BASALT_TRY(check_primary(transaction));
+  for (std::size_t i = 1; i < table_.index_count(); ++i) {
+    Entry& entry = entries_[i - 1];
+    make_entry(i, record, new_key_, time, entry.key, entry.value);
+    BASALT_TRY(check_unique(transaction, i, record, entry));
+  }
+  return check_parents(transaction, nullptr, record);
 }
 
 // Makes the row that is to be stored.
@@ -268,16 +292,33 @@ Status RowWriter::update(txn::Transaction& transaction, const std::uint8_t* old_
     table_.primary().make_key(old_record, 0, old_key_);
     table_.primary().make_key(new_record, 0, new_key_);
   }
-  const bool moves = old_key_ != new_key_;
   forget_expired();
+  forget_new_locks();
   BASALT_TRY(lock_exclusive(transaction, old_key_));
   std::uint64_t old_time = 0;
   BASALT_TRY(stored_time(transaction, old_record, old_time));
   const std::uint64_t time = table_.has_expiry() ? table_.time_of(new_record, old_time) : 0;
+  Status status = check_update(transaction, old_record, new_record, old_time, time);
+  if (!status.is_ok()) {
+    give_back_new_locks(transaction);
+    return status;
+  }
+  make_row(new_record, time);
+  const auto write = [&] { return write_update(transaction, old_key_ != new_key_); };
+  if (references_ == nullptr || !references_->is_followed(old_record, new_record)) return write();
+  return write_and_follow(transaction, write, [&] {
+    return references_->follow_update(transaction, old_record, new_record, policy_);
+  });
+}
+
+Status RowWriter::check_update(txn::Transaction& transaction, const std::uint8_t* old_record,
+                               const std::uint8_t* new_record, std::uint64_t old_time,
+                               std::uint64_t time) {
   BASALT_TRY(lock_values(transaction, old_record));
   BASALT_TRY(lock_values(transaction, new_record));
   new_keys_.clear();
   new_values_.clear();
+  const bool moves = old_key_ != new_key_;
   if (moves) {
     BASALT_TRY(check_primary(transaction));
     new_keys_.push_back(new_key_);
@@ -301,14 +342,7 @@ Status RowWriter::update(txn::Transaction& transaction, const std::uint8_t* old_
   }
 
   BASALT_TRY(renew_references(transaction));
-  BASALT_TRY(check_parents(transaction, old_record, new_record));
-
-  make_row(new_record, time);
-  const auto write = [&] { return write_update(transaction, moves); };
-  if (references_ == nullptr || !references_->is_followed(old_record, new_record)) return write();
-  return write_and_follow(transaction, write, [&] {
-    return references_->follow_update(transaction, old_record, new_record, policy_);
-  });
+  return check_parents(transaction, old_record, new_record);
 }
 
 Status RowWriter::write_update(txn::Transaction& transaction, bool moves) {

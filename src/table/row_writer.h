@@ -29,6 +29,8 @@ class ReferenceEnforcer;
 // Locks       Exclusive on the primary key, on the values that enter or leave a unique index or go
 //             to another row in it, and on those of value-locked parts (catalog::IndexDefinition)
 //             that enter or leave. So whoever holds the lock of a unique value knows whose it is.
+//             A row that is refused gives back the locks of the keys that it would have got, if
+//             they are new with it; not that of the value that is there already.
 // Errors      kDuplicateKey: duplicate_index() and duplicate_primary_key() name the row that is
 //             there already; it is locked. Errors of locks as in LockManager.
 // References  Foreign keys are looked at behind duplicates, as a row may be there that is updated
@@ -84,6 +86,7 @@ class RowWriter {
     std::string old_value;
     std::string key;
     std::string value;
+    bool has_new_lock = false;  // on `key`, by check_unique() for this row
   };
 
   // The entry with its row's time, if the table's rows have one.
@@ -108,10 +111,21 @@ class RowWriter {
   }
   void make_row(const std::uint8_t* record, std::uint64_t time);
 
-  Status lock_exclusive(txn::Transaction& transaction, std::string_view key);
+  // All that may refuse a row that is inserted, or that is to be stored under other keys or for
+  // another time than it is.
+  Status check_insert(txn::Transaction& transaction, const std::uint8_t* record,
+                      std::uint64_t time);
+  Status check_update(txn::Transaction& transaction, const std::uint8_t* old_record,
+                      const std::uint8_t* new_record, std::uint64_t old_time, std::uint64_t time);
+  void forget_new_locks();
+  void give_back_new_locks(txn::Transaction& transaction);
+
+  // `is_new`: whether it was not locked before.
+  Status lock_exclusive(txn::Transaction& transaction, std::string_view key,
+                        bool* is_new = nullptr);
   Status check_primary(txn::Transaction& transaction);
   Status check_unique(txn::Transaction& transaction, std::size_t index_number,
-                      const std::uint8_t* record, const Entry& entry);
+                      const std::uint8_t* record, Entry& entry);
   // Locks the values of the record's value-locked parts, in every index that has them.
   Status lock_values(txn::Transaction& transaction, const std::uint8_t* record);
   // Keeps others from inserting the unique value that is about to go, here or from this row to
@@ -149,6 +163,7 @@ class RowWriter {
   std::vector<Entry> entries_;  // one per secondary index
   std::string old_key_;
   std::string new_key_;
+  bool has_new_lock_ = false;  // on new_key_, by check_primary() for this row
   std::string row_;
   std::string old_row_;
   std::string unique_prefix_;

@@ -76,6 +76,43 @@ TEST_P(RowWriterTest, AnUpdateOfNothingIsOne) {
   expect_rows({kAnn});
 }
 
+TEST_P(RowWriterTest, ARefusedRowGivesBackTheLocksOfTheKeysThatItWouldHaveGot) {
+  insert({kAnn, kBob});
+  const Row refused{5, "eve", "Rome", 1, kAnn.code, std::nullopt};
+  EXPECT_TRUE(fails_with(ErrorCode::kDuplicateKey, a_.insert(refused)));
+  Row moved = refused;
+  moved.id = 6;
+  EXPECT_TRUE(fails_with(ErrorCode::kDuplicateKey, update(kBob, moved)));
+  Row other = refused;
+  other.code = 300;
+  EXPECT_TRUE(succeeds(b_.insert(other)));
+  b_.rollback();
+  other.id = 6;
+  EXPECT_TRUE(succeeds(b_.insert(other)));
+  other.id = 7;
+  other.email = "joe";
+  other.code = kAnn.code;
+  EXPECT_TRUE(fails_with(ErrorCode::kLockTimeout, b_.insert(other))) << "the value was looked at";
+  a_.commit();
+  b_.rollback();
+  expect_rows({kAnn, kBob});
+}
+
+TEST_P(RowWriterTest, ARefusedRowLeavesTheLocksThatItsTransactionHadBefore) {
+  const Row gone{5, "eve", "Rome", 1, 300, std::nullopt};
+  insert({kAnn, gone});
+  must(remove(gone));
+  Row refused = gone;
+  refused.code = kAnn.code;
+  EXPECT_TRUE(fails_with(ErrorCode::kDuplicateKey, a_.insert(refused)));
+  Row other = gone;
+  other.code = 400;
+  EXPECT_TRUE(fails_with(ErrorCode::kLockTimeout, b_.insert(other)));
+  b_.rollback();
+  a_.rollback();
+  expect_rows({kAnn, gone});
+}
+
 TEST_P(RowWriterTest, RowsAreTheSameOnlyByteForByte) {
   const auto is_same = [&](const Row& from, const Row& to) {
     return a_.writer().is_same_row(test::Record(from).data(), test::Record(to).data());
