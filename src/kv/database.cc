@@ -162,9 +162,12 @@ Result<std::unique_ptr<Database>> Database::open(const DatabaseOptions& options,
   // The WALs of a process that was killed are perhaps only in the page cache, and what is replayed
   // of them goes to files: the next crash must not find less of them than this opening.
   BASALT_TRY(database->files_->sync_wals_in(options.directory));
+  // RocksDB begins a manifest when it opens.
+  const std::optional<std::uint64_t> manifest_time = newest_manifest_time(options.directory);
   BASALT_TRY(database->open_families());
   const wal::WalMark opened{wal::WalMark::Kind::kOpened, database->continuity_->next().value_or(0)};
   BASALT_TRY(database->write_mark(opened));
+  BASALT_TRY(database->load_expiry_limit(manifest_time));
   database->health_->measure_space();
   return database;
 }
@@ -249,10 +252,6 @@ Status Database::open_families() {
   // Row locks are ours (lock/); RocksDB's own would only cost.
   transaction_options.skip_concurrency_control = true;
   transaction_options.write_policy = rdb::TxnDBWritePolicy::WRITE_COMMITTED;
-  // RocksDB begins a manifest when it opens.
-  if (const auto changed = newest_manifest_time(options_.directory)) {
-    expiry_clock_.set_taken_until(*changed);
-  }
   Status opened;
   do {
     continuity_ = std::make_unique<wal::WalContinuity>(*files_);
@@ -510,6 +509,7 @@ Status Database::compact(FamilyId family, const KeyRange& range,
   BASALT_TRY(health_->check_not_read_only());
   BASALT_TRY(check_not_paused());
   release_idle();
+  BASALT_TRY(renew_expiry_limit(1));
   BASALT_DEBUG_ASSERT(range.upper.empty() || range.lower <= range.upper);
   rdb::CompactRangeOptions options;
   options.bottommost_level_compaction = rdb::BottommostLevelCompaction::kForceOptimized;

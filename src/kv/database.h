@@ -291,9 +291,17 @@ class Database {
   void set_key_structures(index_stats::KeyStructureSource* source);
   // By which rows are expired.
   ExpiryClock& expiry_clock() { return expiry_clock_; }
-  // From now on compactions ask `source` which entries are expired, and take them. As with
-  // set_key_structures().
+  // From now on compactions ask `source` which entries are expired, and take them, as far as the
+  // limit goes. As with set_key_structures().
   void set_lifetimes(LifetimeSource* source);
+  // Stores the limit of what compactions may take as expired (ExpiryClock::wanted_limit()), with a
+  // synced write, so that what they have taken is known after a restart; then they go by it.
+  // Nothing while nothing expires, or none takes it or may run, nor where the limit would move by
+  // less than `step` seconds, at least 1. Not by a thread that compacts: it would wait for itself.
+  // To be called about once a second; and with 1 by who wants what is expired now to go. Errors as
+  // of write(): the limit stays.
+  static constexpr std::uint64_t kExpiryStep = 60;
+  Status renew_expiry_limit(std::uint64_t step = kExpiryStep);
   // From now on files of the family, also those that nobody changes any more, are compacted within
   // a week, so that what is expired goes; or are not. What an administrator has said stays.
   Status set_compacts_weekly(FamilyId family, bool is_set);
@@ -362,6 +370,11 @@ class Database {
       BASALT_EXCLUDES(resume_mutex_);
   void begin_caching();
   Status sync_once();
+  // Begins with the stored limit, or stores one: the time of the manifest, where an engine has
+  // compacted that stored none.
+  Status load_expiry_limit(std::optional<std::uint64_t> manifest_time);
+  Status store_expiry_limit(std::uint64_t limit) BASALT_REQUIRES(expiry_limit_mutex_);
+  bool has_lifetimes();
   // Writes a record that changes nothing, through WAL and disk.
   Status write_mark(const wal::WalMark& mark);
   Status check_not_paused() const;
@@ -383,6 +396,8 @@ class Database {
   const std::shared_ptr<index_stats::KeyStructureSlot> key_structures_;
   const std::shared_ptr<LifetimeSlot> lifetimes_;
   ExpiryClock expiry_clock_;
+  // Held while the limit is stored.
+  Mutex expiry_limit_mutex_{MutexRank::kExpiryLimit};
   const std::unique_ptr<FamilyOptions> family_options_ BASALT_GUARDED_BY(resume_mutex_);
   std::atomic<bool> is_paused_ = false;
   EventCounters events_;

@@ -81,6 +81,7 @@ Status Database::check_not_paused() const {
 }
 
 Status Database::flush_and_compact_level0() {
+  BASALT_TRY(renew_expiry_limit(1));
   BASALT_TRY(flush());
   for (const FamilyHold& hold : families_.hold_all()) {
     rdb::ColumnFamilyHandle* const family = hold.get();

@@ -47,6 +47,7 @@ class EventsTest : public testing::Test {
 };
 
 TEST_F(EventsTest, ReadsOfMemtablesAndFilesAreToldApart) {
+  const std::uint64_t written = count(Event::kKeyWritten);
   fill();
   EXPECT_TRUE(get(1));
   EXPECT_EQ(1u, count(Event::kFoundInMemtable));
@@ -60,7 +61,7 @@ TEST_F(EventsTest, ReadsOfMemtablesAndFilesAreToldApart) {
   EXPECT_GE(count(Event::kKeyRead), 3u);
   EXPECT_TRUE(get(1));
   EXPECT_GT(count(Event::kCacheHit), 0u);
-  EXPECT_EQ(static_cast<std::uint64_t>(kRows), count(Event::kKeyWritten));
+  EXPECT_EQ(static_cast<std::uint64_t>(kRows), count(Event::kKeyWritten) - written);
 }
 
 TEST_F(EventsTest, MovesOfAnIteratorAreCountedForAllAndForTheReader) {

@@ -15,13 +15,20 @@ constexpr std::uint64_t kSourceSilenceMax = 3600;
 }  // namespace
 
 ExpiryClock::ExpiryClock(Now now)
-    : now_(std::move(now)), taken_until_(now_()), last_compaction_(taken_until_) {}
+    : now_(std::move(now)),
+      taken_until_(now_()),
+      last_compaction_(taken_until_),
+      limit_(taken_until_),
+      started_(taken_until_) {}
 
-void ExpiryClock::set_taken_until(std::uint64_t time) {
+void ExpiryClock::start_with_limit(std::uint64_t limit) {
   const MutexLock guard(mutex_);
   BASALT_ASSERT(readers_.empty());
-  taken_until_ = time;
-  last_compaction_ = time;
+  taken_until_ = limit;
+  last_compaction_ = limit;
+  limit_ = limit;
+  source_time_ = limit;
+  started_ = now_();
 }
 
 void ExpiryClock::set_is_replica(std::function<bool()> is_replica) {
@@ -32,8 +39,7 @@ void ExpiryClock::set_now(Now now) {
   const MutexLock guard(mutex_);
   BASALT_ASSERT(readers_.empty());
   now_ = std::move(now);
-  taken_until_ = now_();
-  last_compaction_ = taken_until_;
+  started_ = now_();
 }
 
 std::uint64_t ExpiryClock::system_time() {
@@ -74,21 +80,45 @@ std::uint64_t ExpiryClock::taken_until() const {
   return taken_until_;
 }
 
+std::uint64_t ExpiryClock::allowed(std::uint64_t now, bool is_replica) const {
+  std::uint64_t time = now;
+  if (is_replica) time -= std::min(time, kSourceSeconds);
+  // Of a source that was lagging before the start nothing is known yet.
+  const std::uint64_t heard = is_replica ? std::max(source_heard_, started_) : source_heard_;
+  if (heard != 0 && now < heard + kSourceSilenceMax) time = std::min(time, source_time_);
+  return std::max(time, taken_until_);
+}
+
 std::uint64_t ExpiryClock::begin_compaction() {
   const bool is_replica = is_replica_();
   const MutexLock guard(mutex_);
-  const std::uint64_t now = now_();
-  std::uint64_t time = now;
-  if (is_replica) time -= std::min(time, kSourceSeconds);
-  if (source_heard_ != 0 && now < source_heard_ + kSourceSilenceMax) {
-    time = std::min(time, source_time_);
-  }
-  time = std::max(time, taken_until_);
+  std::uint64_t time = allowed(now_(), is_replica);
   last_compaction_ = std::max(time, last_compaction_);
   if (!readers_.empty()) time = std::min(time, readers_.begin()->first);
+  time = std::min(time, limit_);
   BASALT_DEBUG_ASSERT(time >= taken_until_);
   taken_until_ = time;
   return time;
+}
+
+std::uint64_t ExpiryClock::limit() const {
+  const MutexLock guard(mutex_);
+  return limit_;
+}
+
+std::uint64_t ExpiryClock::wanted_limit() const {
+  const bool is_replica = is_replica_();
+  const MutexLock guard(mutex_);
+  const std::uint64_t time = allowed(now_(), is_replica);
+  if (time <= limit_ || readers_.empty()) return time;
+  return std::max(limit_, std::min(time, readers_.begin()->first));
+}
+
+std::uint64_t ExpiryClock::set_limit(std::uint64_t limit) {
+  const MutexLock guard(mutex_);
+  BASALT_ASSERT(limit_ >= taken_until_);
+  limit_ = std::max(limit, taken_until_);
+  return limit_;
 }
 
 }  // namespace basalt::kv

@@ -72,6 +72,7 @@ void Worker::run() {
     database_.health().measure_space();
     sync_wal();
     limit_wal();
+    renew_expiry_limit();
     reclaim_dropped();
     guard.lock();
   }
@@ -119,6 +120,11 @@ void Worker::limit_wal() {
     has_replayed_wals_ = !wal_limit_.release_replayed().is_ok();
   }
   wal_limit_.renew().ignore("it is tried again in the next round");
+}
+
+void Worker::renew_expiry_limit() {
+  if (!database_.health().check_not_read_only().is_ok()) return;
+  database_.renew_expiry_limit().ignore("it is tried again in the next round");
 }
 
 void Worker::reclaim_dropped() {

@@ -20,6 +20,7 @@ namespace basalt::maintenance {
 //   - releases snapshots and iterators that nobody uses;
 //   - syncs the WAL, if commits leave that to the background;
 //   - keeps the WAL small: kv::WalLimit;
+//   - lets compactions take what has expired meanwhile: kv::Database::renew_expiry_limit();
 //   - gives back the space of dropped indexes to which nobody can write any more.
 // A failure is logged and tried again with the next round. Stopped by the destructor, between
 // two steps.
@@ -66,6 +67,7 @@ class Worker {
   static void log_failure(NamedTask& task, const Status& status);
   void sync_wal();
   void limit_wal();
+  void renew_expiry_limit();
   void reclaim_dropped();
 
   kv::Database& database_;

@@ -232,6 +232,23 @@ TEST_F(WorkerTest, AStopDoesTheTasksThatAreLeft) {
   EXPECT_EQ(done, 100);
 }
 
+TEST_F(WorkerTest, WhatHasExpiredMeanwhileCompactionsMayTake) {
+  catalog::TableDefinition definition;
+  definition.name = "test/t";
+  definition.columns = {{"id", codec::ColumnKind::kSignedInteger, 4, 0, false, true}};
+  definition.indexes = {{"PRIMARY", 0, 0, true, {{0, 0, false, 4}}}};
+  definition.expiry = catalog::RowExpiry{{.seconds = 100}};
+  must(catalog_->create(definition));
+  database_->set_lifetimes(catalog_.get());
+  const kv::ExpiryClock& clock = database_->expiry_clock();
+  const std::uint64_t before = clock.now();
+  {
+    const Worker worker(*database_, *catalog_);
+    basalt::test::await([&] { return clock.limit() >= before; });
+  }
+  database_->set_lifetimes(nullptr);
+}
+
 TEST_F(WorkerTest, WhatIsDoneInEveryRoundIs) {
   std::atomic<int> rounds{0};
   Worker worker(*database_, *catalog_, [&] {

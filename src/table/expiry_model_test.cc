@@ -6,9 +6,10 @@
 #include "table/test_support.h"
 
 // Goal: rows that expire are seen for as long as they live, by all indexes, as each transaction's
-// time and snapshot have it, whatever compactions have taken meanwhile; and in the end nothing of
-// them is left. Method: random changes against a list of rows, under a clock that the test sets,
-// with readers that stay open over flushes and compactions.
+// time and snapshot have it, whatever compactions have taken meanwhile, also before a start; and in
+// the end nothing of them is left. Method: random changes against a list of rows, under a clock that
+// the test sets, and sets back, with readers by that time or an earlier one that stay open over
+// flushes and compactions, and with stops and crashes.
 namespace basalt::table {
 namespace {
 
@@ -51,14 +52,16 @@ class ExpiryModel {
 
   void run(int steps) {
     for (int step = 0; step < steps && !testing::Test::HasFailure(); ++step) {
-      switch (below(12)) {
-        case 0: now_ += below(6); break;
+      switch (below(14)) {
+        case 0: set_clock(now_ + below(6)); break;
         case 1: must(store_.database().flush()); break;
         case 2: compact(); break;
         case 3: end_transaction(); break;
         case 4: begin_reader(); break;
         case 5: check_reader(); break;
         case 6: check_writer(); break;
+        case 7: restart(); break;
+        case 8: must(store_.database().renew_expiry_limit(1 + below(20))); break;
         default: change(); break;
       }
     }
@@ -66,12 +69,13 @@ class ExpiryModel {
     readers_.clear();
     if (testing::Test::HasFailure()) return;
     EXPECT_EQ(store_.check(), std::vector<std::string>());
-    now_ += 2 * kSeconds;
+    now_ = latest_ + 2 * kSeconds;
     store_.flush_and_compact();
     for (std::size_t i = 0; i < test::kIndexes; ++i) EXPECT_EQ(store_.entries(i), 0u) << i;
   }
 
   int replaced() const { return replaced_; }
+  int early_readers() const { return early_readers_; }
 
  private:
   struct Reader {
@@ -175,12 +179,43 @@ class ExpiryModel {
     EXPECT_EQ(store_.check(), std::vector<std::string>());
   }
 
+  void set_clock(std::uint64_t now) {
+    now_ = now;
+    latest_ = std::max(latest_, now);
+  }
+
+  void restart() {
+    end_transaction();
+    readers_.clear();
+    writer_.reset();
+    if (below(2) == 0) {
+      store_.crash();
+    } else {
+      store_.reopen();
+    }
+    set_clock(now_ + below(20) - 5);
+    store_.database().expiry_clock().set_now([this] { return now_; });
+    writer_ = std::make_unique<test::Session>(store_);
+    is_started_ = true;
+    begin_reader();
+  }
+
+  // Who reads by an earlier time than now sees what compactions have left of that.
   void begin_reader() {
     if (in_transaction_) return;
     if (readers_.size() > 2) readers_.erase(readers_.begin());
     auto session = std::make_unique<test::Session>(store_);
+    const bool is_early = below(2) == 0;
+    if (is_early) {
+      session->transaction().expiry().begin(txn::Expiry::kOfSourcesStatement, now_ - below(30));
+    }
     const std::uint64_t now = session->transaction().expiry().time();
-    EXPECT_EQ(now, now_);
+    if (is_early) {
+      if (is_started_ && now < now_) ++early_readers_;
+    } else {
+      EXPECT_GE(now, now_);
+    }
+    is_started_ = false;
     session->transaction().open_snapshot();
     readers_.push_back({std::move(session), live_rows(rows_, now)});
   }
@@ -218,6 +253,9 @@ class ExpiryModel {
   Rows before_;  // the writer's transaction
   bool in_transaction_ = false;
   int replaced_ = 0;
+  std::uint64_t latest_ = now_;
+  bool is_started_ = false;  // just now
+  int early_readers_ = 0;    // of a start
   std::unique_ptr<test::Session> writer_;
   std::vector<Reader> readers_;
 };
@@ -228,12 +266,15 @@ INSTANTIATE_TEST_SUITE_P(VisibleKeys, ExpiryModelTest, testing::Values(Keys::kId
 
 TEST_P(ExpiryModelTest, RowsLiveAsLongAsTheyAreToForEveryTransactionByEveryIndex) {
   int replaced = 0;
+  int early = 0;
   for (unsigned seed = 1; seed <= 8 && !HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     ExpiryModel model(GetParam(), seed);
     model.run(400);
     replaced += model.replaced();
+    early += model.early_readers();
   }
+  EXPECT_GT(early, 0) << "every start has taken all that is expired for gone";
   EXPECT_GT(replaced, 0) << "no row was inserted over one that was expired";
 }
 

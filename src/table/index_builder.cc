@@ -57,6 +57,7 @@ Result<std::uint64_t> IndexBuilder::run() {
   // As a compaction: nobody sees what is expired then, now or later. Where none takes rows the
   // build must not either.
   if (table_.has_expiry()) {
+    BASALT_TRY(database_.renew_expiry_limit(1));
     kv::ExpiryClock& clock = database_.expiry_clock();
     expired_before_ = table_.definition().expiry->lifetime.expired_before(
         clock.takes_rows() ? clock.begin_compaction() : clock.taken_until());

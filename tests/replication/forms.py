@@ -102,6 +102,10 @@ _EXPIRING_ROWS = """
 INSERT INTO c SELECT seq, seq, UNIX_TIMESTAMP() - 1 FROM seq_1_to_20;
 SET timestamp = UNIX_TIMESTAMP() - 1; INSERT INTO e SELECT seq, seq FROM seq_1_to_20;
 """
+_WRITE_FILE = """
+SET sql_log_bin = 0; CREATE TABLE filler ENGINE=ROCKSDB SELECT 1 AS id;
+SET GLOBAL rocksdb_force_flush_memtable_now = 1; DROP TABLE filler;
+"""
 _EXPIRED_ROWS_REPLACED = """
 INSERT INTO c SELECT seq, seq + 1, UNIX_TIMESTAMP() + 1000000 FROM seq_5_to_12;
 INSERT INTO c SELECT seq + 100, seq, UNIX_TIMESTAMP() + 1000000 FROM seq_14_to_17;
@@ -179,8 +183,8 @@ def xa(scene: Scene) -> list[str]:
 
 
 def expiring_rows(scene: Scene) -> list[str]:
-    """What the source changed the replica finds, though it comes when that is expired; and what the
-    source inserted in the place of expired rows replaces them."""
+    """What the source changed the replica finds, though it comes when that is expired and after a
+    crash; and what the source inserted in the place of expired rows replaces them."""
     scene.source.client(_EXPIRING, _DATABASE)
     problems = scene.link.catch_up()
     scene.replica.query("STOP SLAVE")
@@ -195,7 +199,10 @@ def expiring_rows(scene: Scene) -> list[str]:
             cursor.execute(f"DELETE FROM {table} WHERE id > 18")
         early.commit()
     scene.source.client(_EXPIRED_ROWS_REPLACED, _DATABASE)
-    scene.replica.query("START SLAVE")
+    # With a file, and so a manifest, from when they are expired. A start makes it follow.
+    scene.replica.client(_WRITE_FILE, _DATABASE)
+    scene.replica.kill()
+    scene.replica.start()
     problems += scene.link.catch_up()
     for server in (scene.source, scene.replica):
         problems += _wait_until_expired(server, "e")
