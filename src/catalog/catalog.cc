@@ -50,6 +50,22 @@ bool changes_table(std::string_view from, std::string_view to) {
   return !table.empty() && !other.empty() && table != other;
 }
 
+// Notes what the partition was called before it gets its new name, or forgets it where it gets that
+// one back.
+Status note_former_name(kv::Database& database, const TableDefinition& renamed,
+                        std::string_view former, kv::WriteBatch& batch) {
+  const std::string key = make_key(RecordType::kRenamedPartition, renamed.id);
+  kv::PinnedValue before;
+  bool found = false;
+  BASALT_TRY(database.get(kv::kSystemFamily, key, {}, before, found));
+  if (found && before.view() == renamed.name) {
+    batch.remove(kv::kSystemFamily, key);
+  } else {
+    batch.put(kv::kSystemFamily, key, former);
+  }
+  return Status::ok();
+}
+
 bool may_hold_tables(const kv::Database& database, std::uint64_t family) {
   if (family > UINT32_MAX || family == kv::kSystemFamily) return false;
   return database.hold_family(static_cast<kv::FamilyId>(family)) != nullptr;
@@ -261,9 +277,7 @@ Status Catalog::rename(std::string_view from, std::string_view to, References re
   kv::WriteBatch batch;
   batch.remove(kv::kSystemFamily, make_key(RecordType::kTable) + std::string(from));
   put_definition(renamed, batch);
-  if (changes_table(from, to)) {
-    batch.put(kv::kSystemFamily, make_key(RecordType::kRenamedPartition, renamed.id), from);
-  }
+  if (changes_table(from, to)) BASALT_TRY(note_former_name(database_, renamed, from, batch));
   std::vector<ForeignKeyDefinition> keys =
       renamed_foreign_keys(from, to, known_as.empty() ? from : known_as, references);
   for (const ForeignKeyDefinition& key : keys) put_foreign_key(key, batch);
@@ -298,8 +312,15 @@ Result<std::vector<RenamedPartition>> Catalog::renamed_partitions() const {
   return renamed;
 }
 
-Status Catalog::forget_renamed_partitions() {
-  return forget_records(database_, RecordType::kRenamedPartition);
+Status Catalog::forget_renamed_partitions(std::string_view table) {
+  Result<std::vector<RenamedPartition>> renamed = renamed_partitions();
+  if (!renamed.is_ok()) return renamed.take_status();
+  kv::WriteBatch batch;
+  for (const RenamedPartition& found : renamed.value()) {
+    if (table_of_partition(found.partition->name) != table) continue;
+    batch.remove(kv::kSystemFamily, make_key(RecordType::kRenamedPartition, found.partition->id));
+  }
+  return batch.is_empty() ? Status::ok() : database_.write(batch, kv::Durability::kSynced);
 }
 
 Result<TablePointer> Catalog::truncate(std::string_view name) {

@@ -125,11 +125,13 @@ class Catalog final : public kv::LifetimeSource {
   // over what the table had. kTableNotFound, kTableExists.
   Status rename(std::string_view from, std::string_view to,
                 References references = References::kFollow, std::string_view known_as = {});
-  // Partitions that rename() has brought from one table's name to another's, in the order of their
-  // ids, since forget_renamed_partitions(). They are renamed one by one: a crash may have come in
-  // between.
+  // Partitions that rename() has brought from one table's name to another's, and not back, in the
+  // order of their ids, until that is forgotten. They are renamed one by one: a crash may have come
+  // in between.
   Result<std::vector<RenamedPartition>> renamed_partitions() const;
-  Status forget_renamed_partitions();
+  // To be called when all partitions of `table` have come to that name, and what tells that they
+  // are one table: later another table may be called as it was. Survives a crash.
+  Status forget_renamed_partitions(std::string_view table);
   // Gives the table new, empty indexes and queues the old ones for reclaiming; its auto-increment
   // mark starts again. kTableNotFound.
   Result<TablePointer> truncate(std::string_view name);

@@ -243,10 +243,15 @@ TEST_F(CatalogTest, PartitionsThatFollowTheirTableToAnotherNameAreKnownUntilThat
   crash();
   EXPECT_EQ(renamed(),
             (std::vector<std::string>{"b/u#P#p2 b/v#P#p2", "a/t#P#p1#SP#s b/u#P#p1#SP#s"}));
-  must(catalog_->drop("b/v#P#p2"));
+  must(catalog_->forget_renamed_partitions("b/v"));
+  crash();
   EXPECT_EQ(renamed(), (std::vector<std::string>{"a/t#P#p1#SP#s b/u#P#p1#SP#s"}));
-  must(catalog_->forget_renamed_partitions());
+  must(catalog_->rename("b/u#P#p1#SP#s", "a/t#P#p1#SP#s"));
+  EXPECT_EQ(renamed(), none) << "it has come back";
+  must(catalog_->rename("a/t#P#p1#SP#s", "b/u#P#p1#SP#s"));
+  must(catalog_->drop("b/u#P#p1#SP#s"));
   EXPECT_EQ(renamed(), none);
+  EXPECT_EQ(kv::test::value_of(*database_, kv::kSystemFamily, "\x0C\x00\x00\x01\x03"s), "(none)");
 }
 
 // ---- indexes that are built
@@ -462,7 +467,7 @@ TEST_F(CatalogTest, StoredRecordsAreFrozen) {
   must(catalog_->create(make_table("a/t#P#p")));
   must(catalog_->rename("a/t#P#p", "b/t#P#p"));
   EXPECT_EQ(stored("\x0C\x00\x00\x01\x03"s), "a/t#P#p");
-  must(catalog_->forget_renamed_partitions());
+  must(catalog_->forget_renamed_partitions("b/t"));
   must(catalog_->drop("a/t"));
   EXPECT_EQ(stored("\x02\x00\x00\x01\x01"s), "\x00"s);
   EXPECT_EQ(stored("\x0B"s), "\x00"s) << "kv/expiry_limit_test.cc has it";

@@ -130,6 +130,7 @@ int init(void* argument) noexcept {
   if (const Status status = forget_temporary_transactions(); !status.is_ok()) {
     log_message(LogLevel::kError, "prepared transactions: " + status.message());
   }
+  g_plugin->recovers_ddl = !mysqld_server_started;
   bring_back_renamed_partitions();
   apply_settings_of_start();
   log_binlog_position();

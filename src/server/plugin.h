@@ -23,8 +23,10 @@ struct Plugin {
   // What the partition engine does by itself; null where there is none.
   int (*drop_partitioned_table)(handlerton*, const char*) = nullptr;
   uint partition_slot = 0;  // its place among the server's engines
-  // Tables with partitions that the server has dropped as if they had none, when it recovered its
-  // DDL log; by their dictionary names.
+  // Whether the server has yet to recover its DDL log, or recovers it.
+  bool recovers_ddl = false;
+  // Tables with partitions that the server has dropped meanwhile as if they had none, by their
+  // dictionary names.
   std::vector<std::string> dropped_in_recovery;
   std::unique_ptr<engine::Engine> engine;  // last: stopped first
 };

@@ -50,8 +50,8 @@ Status bring_back(const catalog::RenamedPartition& renamed) {
   return Status::ok();
 }
 
-// Of a table that the server has dropped in its recovery.
-Status drop_noted(const std::string& name) {
+// Of a table that the server has dropped in its recovery; with the list.
+Status drop_undone(const std::string& name) {
   if (!is_there(list_of(name)) || !is_missing(name + ".frm")) return Status::ok();
   BASALT_TRY(drop_partitions(nullptr, partitions_of(name)));
   std::error_code error;
@@ -88,6 +88,7 @@ Status rename_with_partitions(std::string_view from, std::string_view to) {
   }
   std::error_code error;
   std::filesystem::rename(list_of(from), list_of(to), error);
+  if (!error) forget_renamed_partitions(to);
   if (!error) return Status::ok();
   return Status(ErrorCode::kIoError, "rename '" + list_of(from) + "': " + error.message());
 }
@@ -110,14 +111,19 @@ Status drop_left_partitions(THD* thd, std::string_view name) {
   return drop_partitions(thd, partitions);
 }
 
+void forget_renamed_partitions(std::string_view name) {
+  const Status status = the_engine().catalog().forget_renamed_partitions(name);
+  if (!status.is_ok()) log_message(LogLevel::kError, "renamed partitions: " + status.message());
+}
+
 void note_dropped_in_recovery(std::string_view name) {
-  if (mysqld_server_started || !is_there(list_of(name))) return;
+  if (!g_plugin->recovers_ddl || partitions_of(name).empty()) return;
   g_plugin->dropped_in_recovery.emplace_back(name);
 }
 
 void drop_all_left_partitions() {
   for (const std::string& name : g_plugin->dropped_in_recovery) {
-    const Status status = drop_noted(name);
+    const Status status = drop_undone(name);
     if (!status.is_ok()) log_message(LogLevel::kError, "left partitions: " + status.message());
   }
   g_plugin->dropped_in_recovery.clear();

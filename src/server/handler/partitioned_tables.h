@@ -37,9 +37,12 @@ void bring_back_renamed_partitions();
 // kLockTimeout as refuse_if_undecided(). `thd` may be null.
 Status drop_left_partitions(THD* thd, std::string_view name);
 
-// To be called when the server drops a table that has no partitions, to its knowledge: if there is
-// a list, and the server is recovering its DDL log, drop_all_left_partitions() looks at it. So the
-// server undoes a CREATE TABLE: its log tells the engine of the partitions.
+// To be called when the list of a table has got that name, behind its partitions.
+void forget_renamed_partitions(std::string_view name);
+
+// To be called when the server drops a table that has no partitions, to its knowledge. If there are
+// some of that name, and it recovers its DDL log, drop_all_left_partitions() looks at them: so the
+// server undoes a CREATE TABLE, as its log tells the engine of the partitions.
 void note_dropped_in_recovery(std::string_view name);
 
 // To be called when the server has recovered its DDL log. Drops the left partitions of tables that

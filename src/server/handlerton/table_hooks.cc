@@ -46,6 +46,12 @@ int drop_table(handlerton*, const char* path) noexcept {
   return report_dropped(status);
 }
 
+// Told of the list of a table whose partitions are ours.
+int partition_list_changed(const char* path, const char*, chf_create_flags change) noexcept {
+  if (change == CHF_RENAME_FLAG) forget_renamed_partitions(table_name_of(path));
+  return 0;
+}
+
 // Drops the table at `path`, whose partitions are perhaps tables of ours. The partition engine
 // deletes its list of the table before it asks us, partition by partition: a refusal then would
 // leave half a table, and the end of the server partitions that nobody knows. So they go before.
@@ -115,10 +121,9 @@ int signal_ddl_recovery_done(handlerton*) noexcept {
     if (!status.is_ok()) log_message(LogLevel::kError, "temporary table: " + status.message());
   }
   drop_all_left_partitions();
-  Status forgotten = the_engine().catalog().forget_alterations();
+  const Status forgotten = the_engine().catalog().forget_alterations();
   if (!forgotten.is_ok()) log_message(LogLevel::kError, "ALTER TABLE: " + forgotten.message());
-  forgotten = the_engine().catalog().forget_renamed_partitions();
-  if (!forgotten.is_ok()) log_message(LogLevel::kError, "RENAME: " + forgotten.message());
+  g_plugin->recovers_ddl = false;
   the_engine().worker().start_reclaiming();
   stand_before_partition_engine();
   return 0;
@@ -131,6 +136,7 @@ void install_table_hooks(handlerton* hton) {
   hton->drop_table = drop_table;
   hton->drop_database = drop_database;
   hton->check_version = check_version;
+  hton->create_partitioning_metadata = partition_list_changed;
   hton->signal_ddl_recovery_done = signal_ddl_recovery_done;
   // The server may drop tables before that, when it recovers its DDL log.
   stand_before_partition_engine();
