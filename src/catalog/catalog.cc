@@ -227,7 +227,8 @@ Result<TablePointer> Catalog::create(TableDefinition table, std::uint64_t auto_i
   BASALT_TRY(database_.write(batch, kv::Durability::kSynced));
   BASALT_FAILPOINT("catalog.create.after_write");
   next_id_ = next;
-  begin_generation();
+  begin_generation(table.name);
+  if (!foreign_keys.empty()) begin_reference_generation();
   for (ForeignKeyDefinition& key : foreign_keys) foreign_keys_.add(std::move(key));
   auto pointer = std::make_shared<const TableDefinition>(std::move(table));
   tables_[pointer->name] = pointer;
@@ -254,7 +255,7 @@ Status Catalog::drop(std::string_view name) {
   BASALT_FAILPOINT("catalog.drop.before_write");
   BASALT_TRY(database_.write(batch, kv::Durability::kSynced));
   BASALT_FAILPOINT("catalog.drop.after_write");
-  begin_generation();
+  begin_generation(name);
   foreign_keys_.forget_set_aside(name);
   for (const ForeignKeyPointer& key : own_keys) foreign_keys_.remove(key->id);
   for (const IndexDefinition& index : table.indexes) {
@@ -271,7 +272,7 @@ Status Catalog::rename(std::string_view from, std::string_view to, References re
   const auto found = tables_.find(from);
   if (found == tables_.end()) return table_not_found(from);
   if (tables_.contains(to)) return exists_already(to);
-  BASALT_DEBUG_ASSERT(found->second->name == from && !to.empty());
+  BASALT_DEBUG_ASSERT(found->second->name == from && !to.empty() && from != to);
   TableDefinition renamed = *found->second;
   renamed.name = to;
   kv::WriteBatch batch;
@@ -284,7 +285,9 @@ Status Catalog::rename(std::string_view from, std::string_view to, References re
   BASALT_FAILPOINT("catalog.rename.before_write");
   BASALT_TRY(database_.write(batch, kv::Durability::kSynced));
   BASALT_FAILPOINT("catalog.rename.after_write");
-  begin_generation();
+  begin_generation(from);
+  begin_generation(to);
+  if (!keys.empty()) begin_reference_generation();
   foreign_keys_.note_name(from, to);
   replace_foreign_keys(std::move(keys));
   tables_.erase(found);
@@ -340,7 +343,7 @@ Result<TablePointer> Catalog::truncate(std::string_view name) {
   BASALT_TRY(database_.write(batch, kv::Durability::kSynced));
   BASALT_FAILPOINT("catalog.truncate.after_write");
   next_id_ = next;
-  begin_generation();
+  begin_generation(name);
   for (const IndexDefinition& index : old->indexes) {
     dropped_.emplace(index.id, DroppedIndex{index.id, index.family});
   }

@@ -159,6 +159,11 @@ class Catalog final : public kv::LifetimeSource {
   // Grows with every change of a definition or a foreign key, and before the change is seen: what
   // was looked up at the same number is as it was.
   std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
+  // The same for foreign keys, and for definitions of tables that are the child or the parent of
+  // one: other tables come and go, temporary ones all the time, without a look at foreign keys.
+  std::uint64_t reference_generation() const {
+    return reference_generation_.load(std::memory_order_acquire);
+  }
 
   // ---- definitions that change while the table keeps its rows
 
@@ -249,7 +254,14 @@ class Catalog final : public kv::LifetimeSource {
   Status load_tables() BASALT_REQUIRES(mutex_);
   Status load_dropped() BASALT_REQUIRES(mutex_);
   Status load_foreign_keys() BASALT_REQUIRES(mutex_);
-  void begin_generation() { generation_.fetch_add(1, std::memory_order_acq_rel); }
+  // The table changes, or comes or goes, under one of its names.
+  void begin_generation(std::string_view table) BASALT_REQUIRES(mutex_) {
+    if (foreign_keys_.concern(table)) begin_reference_generation();
+    generation_.fetch_add(1, std::memory_order_acq_rel);
+  }
+  void begin_reference_generation() {
+    reference_generation_.fetch_add(1, std::memory_order_acq_rel);
+  }
   Status load_counters() BASALT_REQUIRES(mutex_);
 
   kv::Database& database_;
@@ -263,6 +275,7 @@ class Catalog final : public kv::LifetimeSource {
   ForeignKeyRegistry foreign_keys_ BASALT_GUARDED_BY(mutex_);
   std::uint32_t next_id_ BASALT_GUARDED_BY(mutex_) = 0;
   std::atomic<std::uint64_t> generation_{0};
+  std::atomic<std::uint64_t> reference_generation_{0};
   IndexOwners owners_;
 };
 

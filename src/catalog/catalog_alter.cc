@@ -94,7 +94,6 @@ Status Catalog::publish_all_altered(std::vector<AlteredTable> tables,
   BASALT_TRY(database_.write(batch, kv::Durability::kSynced));
   BASALT_FAILPOINT("catalog.publish_altered.after_write");
   next_id_ = next;
-  begin_generation();
   for (Publication& publication : publications) publish(std::move(publication));
   return Status::ok();
 }
@@ -130,6 +129,9 @@ Result<Catalog::Publication> Catalog::prepare_publication(AlteredTable table, st
 
 void Catalog::publish(Publication publication) {
   const TablePointer& altered = publication.table.definition;
+  begin_generation(altered->name);
+  const ForeignKeyChanges& changes = publication.table.foreign_keys;
+  if (!changes.dropped.empty() || !changes.added.empty()) begin_reference_generation();
   for (const ForeignKeyId id : publication.table.foreign_keys.dropped) foreign_keys_.remove(id);
   replace_foreign_keys(std::move(publication.renamed_keys));
   for (ForeignKeyDefinition& key : publication.table.foreign_keys.added) {

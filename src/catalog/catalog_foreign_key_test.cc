@@ -222,6 +222,47 @@ TEST_F(CatalogForeignKeyTest, EveryChangeOfADefinitionBeginsAGeneration) {
   expect_growth("drop");
 }
 
+TEST_F(CatalogForeignKeyTest, OnlyChangesThatForeignKeysMeetBeginAGenerationOfReferences) {
+  std::uint64_t last = catalog_->reference_generation();
+  const auto grows = [&] { return std::exchange(last, catalog_->reference_generation()) < last; };
+  must(catalog_->create(make_table("shop/a")));
+  must(catalog_->rename("shop/a", "shop/b"));
+  must(catalog_->truncate("shop/b"));
+  must(catalog_->publish_altered(must(catalog_->reserve_indexes(make_table("shop/b")))));
+  must(catalog_->drop("shop/b"));
+  EXPECT_EQ(catalog_->reference_generation(), last) << "shop/a and shop/b have no foreign keys";
+  for (const char* name : {"shop/people", "shop/orders"}) {
+    must(catalog_->truncate(name));
+    EXPECT_TRUE(grows()) << name;
+    must(catalog_->publish_altered(must(catalog_->reserve_indexes(*catalog_->find(name)))));
+    EXPECT_TRUE(grows()) << name;
+    must(catalog_->rename(name, "shop/x", Catalog::References::kStay));
+    EXPECT_TRUE(grows()) << name;
+    must(catalog_->rename("shop/x", name, Catalog::References::kStay));
+    EXPECT_TRUE(grows()) << name;
+    must(catalog_->drop(name));
+    EXPECT_TRUE(grows()) << name;
+  }
+  must(catalog_->create(make_table("shop/people")));
+  EXPECT_FALSE(grows()) << "its only child is gone";
+  must(catalog_->create(make_table("shop/visits"), 1,
+                        {make_key("shop/v", "shop/visits", "shop/places")}));
+  EXPECT_TRUE(grows()) << "new keys";
+  must(catalog_->create(make_table("shop/places")));
+  EXPECT_TRUE(grows()) << "a parent that was missing";
+  must(catalog_->store_system_time("shop/places", catalog_->find("shop/places")->columns));
+  EXPECT_TRUE(grows());
+}
+
+TEST_F(CatalogForeignKeyTest, ACopyThatTakesReferencesToAnotherNameBeginsAGenerationOfReferences) {
+  must(catalog_->create(make_table("shop/#sql-alter")));
+  const std::uint64_t before = catalog_->reference_generation();
+  must(catalog_->rename("shop/#sql-alter", "shop/others", Catalog::References::kFollow,
+                        "shop/people"));
+  EXPECT_EQ(keys("shop/others"), (Names{"shop/orders_ibfk_1: shop/orders > shop/others"}));
+  EXPECT_GT(catalog_->reference_generation(), before);
+}
+
 // Only with foreign keys is a dictionary of a version that older engines refuse.
 TEST_F(CatalogForeignKeyTest, OlderEnginesRefuseADictionaryWithForeignKeysAlone) {
   const auto format = [](kv::Database& database) {

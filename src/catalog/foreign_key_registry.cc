@@ -9,10 +9,23 @@
 namespace basalt::catalog {
 namespace {
 
-std::vector<ForeignKeyPointer> by_name(std::vector<ForeignKeyPointer> keys) {
-  std::ranges::stable_sort(
-      keys, {}, [](const ForeignKeyPointer& key) -> std::string_view { return key->name; });
-  return keys;
+template <typename ByTable>
+std::vector<ForeignKeyPointer> keys_of(const ByTable& keys, std::string_view table) {
+  std::vector<ForeignKeyPointer> found;
+  const auto [begin, end] = keys.equal_range(table);
+  for (auto key = begin; key != end; ++key) found.push_back(key->second);
+  std::ranges::sort(found, {}, [](const ForeignKeyPointer& key) {
+    return std::pair<std::string_view, ForeignKeyId>(key->name, key->id);
+  });
+  return found;
+}
+
+template <typename ByTable>
+void remove_from(ByTable& keys, std::string_view table, ForeignKeyId id) {
+  auto [key, end] = keys.equal_range(table);
+  while (key != end && key->second->id != id) ++key;
+  BASALT_ASSERT(key != end);
+  keys.erase(key);
 }
 
 }  // namespace
@@ -20,30 +33,28 @@ std::vector<ForeignKeyPointer> by_name(std::vector<ForeignKeyPointer> keys) {
 void ForeignKeyRegistry::add(ForeignKeyDefinition key) {
   const ForeignKeyId id = key.id;
   BASALT_DEBUG_ASSERT(id != 0 && !key.columns.empty());
-  const bool is_new =
-      keys_.emplace(id, std::make_shared<const ForeignKeyDefinition>(std::move(key))).second;
+  const auto pointer = std::make_shared<const ForeignKeyDefinition>(std::move(key));
+  const bool is_new = keys_.emplace(id, pointer).second;
   BASALT_ASSERT(is_new);
+  by_child_.emplace(pointer->child, pointer);
+  by_parent_.emplace(pointer->parent, pointer);
+  BASALT_DEBUG_ASSERT(by_child_.size() == keys_.size() && by_parent_.size() == keys_.size());
 }
 
 void ForeignKeyRegistry::remove(ForeignKeyId id) {
-  const std::size_t erased = keys_.erase(id);
-  BASALT_ASSERT(erased == 1);
+  const auto found = keys_.find(id);
+  BASALT_ASSERT(found != keys_.end());
+  remove_from(by_child_, found->second->child, id);
+  remove_from(by_parent_, found->second->parent, id);
+  keys_.erase(found);
 }
 
 std::vector<ForeignKeyPointer> ForeignKeyRegistry::of_child(std::string_view table) const {
-  std::vector<ForeignKeyPointer> found;
-  for (const auto& [id, key] : keys_) {
-    if (key->child == table) found.push_back(key);
-  }
-  return by_name(std::move(found));
+  return keys_of(by_child_, table);
 }
 
 std::vector<ForeignKeyPointer> ForeignKeyRegistry::of_parent(std::string_view table) const {
-  std::vector<ForeignKeyPointer> found;
-  for (const auto& [id, key] : keys_) {
-    if (key->parent == table) found.push_back(key);
-  }
-  return by_name(std::move(found));
+  return keys_of(by_parent_, table);
 }
 
 ForeignKeyPointer ForeignKeyRegistry::find_named(std::string_view name,

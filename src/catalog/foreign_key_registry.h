@@ -22,6 +22,10 @@ class ForeignKeyRegistry {
   // lists and follows them.
   std::vector<ForeignKeyPointer> of_child(std::string_view table) const;
   std::vector<ForeignKeyPointer> of_parent(std::string_view table) const;
+  // Whether the table is the child or the parent of any.
+  bool concern(std::string_view table) const {
+    return by_child_.contains(table) || by_parent_.contains(table);
+  }
   // Null if none has the name ("database/constraint"), in any case of its letters, but for those
   // of the table `except`.
   ForeignKeyPointer find_named(std::string_view name, std::string_view except) const;
@@ -35,7 +39,11 @@ class ForeignKeyRegistry {
   std::string_view name_set_aside(std::string_view before) const;
 
  private:
+  using ByTable = std::multimap<std::string, ForeignKeyPointer, std::less<>>;
+
   std::map<ForeignKeyId, ForeignKeyPointer> keys_;
+  ByTable by_child_;
+  ByTable by_parent_;
   // Not stored: after a crash the server gives tables their names before anybody uses them.
   std::map<std::string, std::string, std::less<>> set_aside_;
 };

@@ -18,7 +18,7 @@ Result<TablePointer> Catalog::store_system_time(std::string_view name,
   kv::WriteBatch batch;
   put_definition(table, batch);
   BASALT_TRY(database_.write(batch, kv::Durability::kSynced));
-  begin_generation();
+  begin_generation(name);
   found->second = std::make_shared<const TableDefinition>(std::move(table));
   owners_.add(found->second);
   return found->second;

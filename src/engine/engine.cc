@@ -222,7 +222,7 @@ Result<std::shared_ptr<const table::TableReferences>> Engine::references_of(
   return table::bind_references(table, *catalog_, *this);
 }
 
-std::uint64_t Engine::generation() const { return catalog_->generation(); }
+std::uint64_t Engine::generation() const { return catalog_->reference_generation(); }
 
 Result<std::unique_ptr<txn::Transaction>> Engine::exclude_references(std::string_view name,
                                                                      const Waiter& waiter) {

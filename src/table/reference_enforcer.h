@@ -74,7 +74,7 @@ class ReferenceEnforcer {
   void set_context(StatementContext* context) { context_ = context; }
   // Rows of other tables that are referenced are locked and looked for by this transaction, not by
   // the one that writes: a copy's knows nothing of what its statement has locked, and would wait
-  // for it; nor would its locks last until the copy appears. Null: by the one that writes. It
+  // for it, and its locks last for a portion of the rows alone. Null: by the one that writes. It
   // outlives the calls.
   void set_parents_transaction(txn::Transaction* transaction) {
     parents_transaction_ = transaction;

@@ -171,7 +171,7 @@ Result<std::shared_ptr<const TableReferences>> bind_references(const Table& tabl
                                                                const catalog::Catalog& catalog,
                                                                TableSource& tables) {
   auto references = std::make_shared<TableReferences>();
-  references->generation = catalog.generation();
+  references->generation = catalog.reference_generation();
   const std::string& name = table.definition().name;
   for (catalog::ForeignKeyPointer& key : catalog.foreign_keys_of(name)) {
     if (is_copied(*key, catalog)) continue;

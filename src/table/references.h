@@ -33,7 +33,7 @@ class TableSource {
   virtual Result<std::shared_ptr<const Table>> open_stored(std::string_view name) = 0;
   // As bind_references().
   virtual Result<std::shared_ptr<const TableReferences>> references_of(const Table& table) = 0;
-  // The catalog's: TableReferences of another one may lack foreign keys that there are.
+  // The catalog's reference_generation(): TableReferences of another one may lack foreign keys.
   virtual std::uint64_t generation() const = 0;
 };
 

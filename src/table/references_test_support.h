@@ -54,7 +54,7 @@ class IntegerTables final : public TableSource {
   Result<std::shared_ptr<const TableReferences>> references_of(const Table& table) override {
     return bind_references(table, catalog_, *this);
   }
-  std::uint64_t generation() const override { return catalog_.generation(); }
+  std::uint64_t generation() const override { return catalog_.reference_generation(); }
 
  private:
   catalog::Catalog& catalog_;

@@ -211,6 +211,8 @@ _DEFINITIONS: tuple[tuple[str, ...], ...] = (
     ("ALTER TABLE mover DROP FOREIGN KEY to_parent",),
     ("ALTER TABLE mover DROP FOREIGN KEY to_lone",),
     ("ALTER TABLE parent FORCE, ALGORITHM=COPY",), ("ALTER TABLE child FORCE, ALGORITHM=COPY",),
+    ("ALTER TABLE parent RENAME away, ALGORITHM=COPY",
+     "ALTER TABLE away RENAME parent, ALGORITHM=COPY"),
     ("ALTER TABLE tree FORCE, ALGORITHM=COPY",), ("ALTER TABLE member FORCE, ALGORITHM=COPY",),
     ("ALTER TABLE parent ADD KEY more (v), ALGORITHM=INPLACE",),
     ("ALTER TABLE parent DROP KEY more",),

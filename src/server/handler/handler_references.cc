@@ -113,7 +113,7 @@ int ha_rocksdb::get_parent_foreign_key_list(THD* thd, List<FOREIGN_KEY_INFO>* li
 
 // Asked in each statement.
 bool ha_rocksdb::referenced_by_foreign_key() const noexcept {
-  const std::uint64_t generation = the_engine().catalog().generation();
+  const std::uint64_t generation = the_engine().catalog().reference_generation();
   if (share_->references_generation.load(std::memory_order_acquire) != generation) {
     const bool is_referenced =
         !the_engine().catalog().references_to(opened().definition().name).empty();
