@@ -7,9 +7,9 @@
 
 // Goal: rows that expire are seen for as long as they live, by all indexes, as each transaction's
 // time and snapshot have it, whatever compactions have taken meanwhile, also before a start; and in
-// the end nothing of them is left. Method: random changes against a list of rows, under a clock that
-// the test sets, and sets back, with readers by that time or an earlier one that stay open over
-// flushes and compactions, and with stops and crashes.
+// the end nothing of them is left. Method: random changes against a list of rows, under a clock
+// that the test sets, and sets back, with readers by that time or an earlier one that stay open
+// over flushes and compactions, and with stops and crashes.
 namespace basalt::table {
 namespace {
 

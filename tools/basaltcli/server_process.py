@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from basaltcli import process
+from basaltcli import layout, process
 from basaltcli.errors import BasaltError
 
 
@@ -79,9 +79,11 @@ def environment(flavour: str) -> dict[str, str]:
                 "UBSAN_OPTIONS": "print_stacktrace=1"}
     if flavour == "tsan":
         # mariadbd itself is not instrumented: only what our code does is to be judged.
+        suppressions = layout.ROOT / "cmake" / "tsan.suppressions"
         return {"LD_PRELOAD": _runtime("libtsan.so"),
                 # A race ends the server: no test passes over it.
                 "TSAN_OPTIONS": "halt_on_error=1:abort_on_error=1:"
+                                f"suppressions={suppressions}:"
                                 "ignore_noninstrumented_modules=1:report_signal_unsafe=0:"
                                 # The server does not join a thread of its own.
                                 "report_thread_leaks=0"}
