@@ -1,4 +1,5 @@
 #include "server/handler/ha_rocksdb.h"
+#include "server/handler/row_expiry.h"
 #include "server/handler/undecided_changes.h"
 #include "server/plugin.h"
 #include "server/sysvars.h"
@@ -144,6 +145,9 @@ int ha_rocksdb::start_stmt(THD* thd, thr_lock_type type) noexcept {
 
 int ha_rocksdb::refuse_statement(THD* thd) {
   if (is_sequence() || table_share->tmp_table != NO_TMP_TABLE) return 0;
+  if (const int error = check_converted_expiry(thd, *table, opened().definition()); error != 0) {
+    return error;
+  }
   if (replaces_table(thd, *table)) return refuse_if_undecided(thd, opened().definition());
   const bool reads_snapshot = !row_lock_ && !is_administrative(thd);
   if (reads_snapshot && transaction().is_snapshot_older_than(opened().state().exists_since)) {

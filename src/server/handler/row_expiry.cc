@@ -191,6 +191,12 @@ std::vector<std::string> replaced_partition(THD* thd, const TABLE& whole) {
   return {};
 }
 
+// Whether the rows of `table` expire as those of `other`, which has the same columns.
+bool expire_alike(const catalog::TableDefinition& table, const catalog::TableDefinition& other) {
+  return !catalog::changes_lifetime(table, other) &&
+         (!other.expiry.has_value() || other.expiry->column == table.expiry->column);
+}
+
 // A table, or all partitions of the one that has the partition `name`. None if no rows expire, nor
 // will by the comment of `altered`: each partition asks for all of them.
 std::vector<catalog::TablePointer> parts_of(std::string_view name, const TABLE* altered) {
@@ -245,14 +251,30 @@ int check_partition_expiry(THD* thd, const catalog::TableDefinition& table) {
   if (partition.empty()) return 0;
   catalog::TableDefinition expected = table;
   if (const int error = read_expiry(*altered->table, partition, expected); error != 0) return error;
-  const bool is_same =
-      !catalog::changes_lifetime(table, expected) &&
-      (!expected.expiry.has_value() || expected.expiry->column == table.expiry->column);
-  if (is_same) return 0;
+  if (expire_alike(table, expected)) return 0;
   return refuse(ER_ILLEGAL_HA_CREATE_OPTION,
                 "rows of partition `" + partition.front() +
                     "` and of the table do not expire alike; give both the same ttl_duration= and "
                     "ttl_col= in their COMMENTs");
+}
+
+int check_converted_expiry(THD* thd, const TABLE& table, const catalog::TableDefinition& part) {
+  const Alter_info& change = thd->lex->alter_info;
+  if (thd_sql_command(thd) != SQLCOM_ALTER_TABLE ||
+      (change.partition_flags & ALTER_PARTITION_CONVERT_OUT) == 0) {
+    return 0;
+  }
+  const std::vector<std::string> names = PartitionNames(table).of(part.name);
+  const char* const converted = thd->lex->alter_info.partition_names.head();
+  if (converted == nullptr || names.empty()) return 0;
+  if (strcasecmp(names.front().c_str(), converted) != 0) return 0;
+  catalog::TableDefinition becomes = part;
+  if (const int error = read_expiry(table, {}, becomes); error != 0) return error;
+  if (expire_alike(part, becomes)) return 0;
+  return refuse(ER_ILLEGAL_HA_CREATE_OPTION,
+                "rows of partition `" + names.front() +
+                    "` expire by what the COMMENT says of it alone, which has no effect in that of "
+                    "the new table; let the COMMENT say it of all partitions before, or of none");
 }
 
 std::vector<std::string> expiry_warnings(const TABLE& table) {

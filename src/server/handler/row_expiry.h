@@ -23,6 +23,11 @@ bool says_rows_expire(const TABLE_SHARE* share);
 // statements.
 int check_partition_expiry(THD* thd, const catalog::TableDefinition& table);
 
+// A partition of `table`, which CONVERT PARTITION ... TO TABLE makes a table with the same COMMENT:
+// 0 if that says how its rows expire, else an error of which the client has been told. 0 for other
+// statements and partitions.
+int check_converted_expiry(THD* thd, const TABLE& table, const catalog::TableDefinition& part);
+
 // What of the COMMENT of the table has no effect on how rows expire.
 std::vector<std::string> expiry_warnings(const TABLE& table);
 
