@@ -54,6 +54,19 @@ bool adds_foreign_keys(const Alter_inplace_info& info) {
   return has(info, ALTER_ADD_FOREIGN_KEY);
 }
 
+// The binary log would tell the replica of a change of lifetimes before the time at which it is made
+// is known: it waits for those who use the table. Tells the client if that is refused.
+bool refuse_two_phases(THD* thd, const catalog::TableDefinition& table,
+                       const catalog::TableDefinition& altered) {
+  if (!thd->variables.binlog_alter_two_phase || thd->rgi_slave != nullptr) return false;
+  const bool is_logged = opt_bin_log && thd_test_options(thd, OPTION_BIN_LOG);
+  if (!is_logged || !catalog::changes_lifetime(table, altered)) return false;
+  my_error(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON, MYF(0), "binlog_alter_two_phase=ON",
+           "the time from which rows have another ttl_duration is known after START ALTER",
+           "SET binlog_alter_two_phase=OFF");
+  return true;
+}
+
 // Whatever the server calls the change: what differs from the dictionary has to be in it, or nobody
 // could open the table. An index that goes and comes again may just have another place.
 bool changes_dictionary(const Alter_inplace_info& info, const catalog::TableDefinition& table,
@@ -260,6 +273,9 @@ enum_alter_inplace_result ha_rocksdb::check_if_supported_inplace_alter(
                            *info->alter_info) ||
       !catalog::alter_in_place(opened().definition(), *change, translation.definition)) {
     return HA_ALTER_INPLACE_NOT_SUPPORTED;
+  }
+  if (refuse_two_phases(ha_thd(), opened().definition(), translation.definition)) {
+    return HA_ALTER_ERROR;
   }
   const bool looks_for_nulls = has(*info, ALTER_COLUMN_NOT_NULLABLE);
   const bool builds = !catalog::new_indexes(opened().definition(), translation.definition).empty();
