@@ -314,6 +314,25 @@ TEST_F(LoadedFilesTest, APreparedLoadWithoutItsFilesCanOnlyBeRolledBack) {
   EXPECT_EQ(rows(), "");
 }
 
+TEST_F(LoadedFilesTest, APreparedLoadWithADamagedFileCanOnlyBeRolledBack) {
+  leave_prepared(begin_with_load(), "x");
+  for (const auto& file : fs::recursive_directory_iterator(directory() + "/loads")) {
+    if (!file.is_regular_file()) continue;
+    // The first block of data; what the file says of itself is at its end.
+    std::fstream damaged(file.path(), std::ios::binary | std::ios::in | std::ios::out);
+    damaged.seekp(8);
+    damaged.write("\xFF\xFF\xFF\xFF\xFF\xFF", 6);
+  }
+  store_.crash();
+  EXPECT_TRUE(is_locked(*store_.begin(), key_of(50)));
+  bool found = false;
+  EXPECT_TRUE(
+      fails_with(ErrorCode::kCorruption, store_.transactions().commit_prepared("x", found)));
+  EXPECT_TRUE(decide(false));
+  EXPECT_EQ(rows(), "");
+  EXPECT_FALSE(is_locked(*store_.begin(), key_of(50)));
+}
+
 // The commit is written: the rows come when they can.
 TEST_F(LoadedFilesTest, ARecoveredLoadWhoseFilesCannotBeTakenInIsCommittedLater) {
   for (const bool crashes : {false, true}) {

@@ -90,11 +90,19 @@ Status RecoveredLocks::lock_files(const Holder& holder, std::vector<LoadedFiles>
     }
   }
   if (locks_ranges) return Status::ok();
-  return reader.for_each_key(
-      [&](std::string_view key) { return lock_key(locks_, holder.owner, key); });
+  bool is_locked_twice = false;
+  Status status = reader.for_each_key([&](std::string_view key) {
+    Status locked = lock_key(locks_, holder.owner, key);
+    is_locked_twice = !locked.is_ok();
+    return locked;
+  });
+  if (status.is_ok() || is_locked_twice) return status;
+  lock_unread(holder, loads, status);
+  return Status::ok();
 }
 
-// Copies of the database have what is prepared, and not its files. There it is to be rolled back.
+// Copies of the database have what is prepared, and not its files. There it is to be rolled back,
+// and so is what has damaged files: all else in the database must be reached.
 void RecoveredLocks::lock_unread(const Holder& holder, std::vector<LoadedFiles>& loads,
                                  const Status& cause) {
   for (LoadedFiles& load : loads) {
