@@ -306,6 +306,7 @@ DatabaseOptions Database::current_options() const {
 Database::~Database() {
   if (db_ == nullptr) return;
   BASALT_DEBUG_ASSERT(snapshots_ != nullptr);
+  lower_expiry_limit();
   pause_background_work(false).ignore("what is paused ends with the database");
   loader_.reset();
   budget_.reset();

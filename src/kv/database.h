@@ -374,6 +374,9 @@ class Database {
   // compacted that stored none.
   Status load_expiry_limit(std::optional<std::uint64_t> manifest_time);
   Status store_expiry_limit(std::uint64_t limit) BASALT_REQUIRES(expiry_limit_mutex_);
+  // At the end: to what compactions have taken, if that is less. So the next start need not take it
+  // for granted that they have gone as far as they might, by a clock that was wrong perhaps.
+  void lower_expiry_limit();
   bool has_lifetimes();
   // Writes a record that changes nothing, through WAL and disk.
   Status write_mark(const wal::WalMark& mark);

@@ -47,7 +47,7 @@ Status Database::load_expiry_limit(std::optional<std::uint64_t> manifest_time) {
   BASALT_DEBUG_ASSERT(expiry_clock_.taken_until() == *limit);
   if (*limit > expiry_clock_.now() + kAheadMax) {
     log_message(LogLevel::kWarning,
-                "compactions have taken rows that expire by a clock that is " +
+                "compactions may have taken rows that expire by a clock that is " +
                     std::to_string(*limit - expiry_clock_.now()) +
                     " seconds ahead, and until then rows are taken for expired by that time; check "
                     "the clock, and if it was wrong before, load these rows into a new database");
@@ -76,6 +76,12 @@ Status Database::renew_expiry_limit(std::uint64_t step) {
     return store_expiry_limit(expiry_clock_.set_limit(wanted));
   }
   return Status::ok();
+}
+
+void Database::lower_expiry_limit() {
+  const MutexLock guard(expiry_limit_mutex_);
+  if (expiry_clock_.limit() <= expiry_clock_.taken_until()) return;
+  store_expiry_limit(expiry_clock_.set_limit(0)).ignore("a later limit than need be is right, too");
 }
 
 }  // namespace basalt::kv

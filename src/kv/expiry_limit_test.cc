@@ -122,8 +122,22 @@ TEST_F(ExpiryLimitTest, AStartKnowsTheLimitAndNothingLaterWasTaken) {
   }
 }
 
+TEST_F(ExpiryLimitTest, AStopLeavesWhatWasTakenAsTheLimitAndACrashWhatMayHaveBeen) {
+  now_ += 100'000;
+  must(database_->renew_expiry_limit());
+  now_ -= 100'000;
+  crash();
+  EXPECT_EQ(clock().taken_until(), 1'100'000u);
+  now_ += 200'000;
+  must(database_->renew_expiry_limit());
+  EXPECT_EQ(clock().limit(), 1'200'000u);
+  reopen();
+  EXPECT_EQ(clock().taken_until(), 1'100'000u) << "no compaction has gone by the later one";
+}
+
 TEST_F(ExpiryLimitTest, AClockThatIsSetBackBeforeAStartIsNoLimit) {
   must(database_->renew_expiry_limit());
+  EXPECT_EQ(clock().begin_compaction(), 1'000'000u);
   now_ = 5000;
   set_manifest_time(4000);
   EXPECT_EQ(clock().taken_until(), 1'000'000u);
