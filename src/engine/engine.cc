@@ -1,6 +1,7 @@
 #include "engine/engine.h"
 
 #include <algorithm>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -194,13 +195,16 @@ std::shared_ptr<stats::TableStatistics> Engine::statistics(
 
 void Engine::note_uncounted(std::span<const catalog::IndexId> indexes, std::uint64_t changes) {
   const MutexLock guard(mutex_);
+  std::set<catalog::TableId> told;
   for (const catalog::IndexId index : indexes) {
     const catalog::TablePointer definition = catalog_->find_by_index(index);
-    if (definition == nullptr) continue;
+    if (definition == nullptr || !told.insert(definition->id).second) continue;
     // One that nobody has used yet is counted then.
     const auto shared = shared_tables_.find(definition->id);
     if (shared == shared_tables_.end() || shared->second.statistics == nullptr) continue;
-    shared->second.statistics->note_uncounted(changes);
+    // A row that came or went has changed each index.
+    const std::uint64_t rows = changes / definition->indexes.size() + 1;
+    shared->second.statistics->note_uncounted(rows);
   }
 }
 

@@ -286,6 +286,9 @@ void TableStatistics::adjust_rows(const kv::RangeSize& size) {
                        kMemtableError * static_cast<double>(size.memtable_entries);
   const std::int64_t committed = changed_rows_->committed();
   const auto rows = static_cast<double>(base_rows_.load(std::memory_order_relaxed) + committed);
+  // A small table's rows were counted. Of few entries files cannot tell which are of one row.
+  const bool is_small = rows <= kExactRowsMax && figures->entries() <= kExactRowsMax;
+  if (is_small && !figures->is_exact() && !table_->expiry.has_value()) return;
   const double believable =
       std::clamp(rows, figures->entries() - error, figures->entries() + error);
   if (believable == rows) return;
@@ -303,9 +306,11 @@ TableSize TableStatistics::size() {
 
 void TableStatistics::set_exact_rows(std::uint64_t rows) {
   const MutexLock guard(refresh_mutex_);
-  set_committed_rows(rows, changed_rows_->committed());
+  const std::int64_t committed = changed_rows_->committed();
+  set_committed_rows(rows, committed);
   values_are_due_ = true;
   refresh();
+  set_committed_rows(rows, committed);
 }
 
 void TableStatistics::note_uncounted(std::uint64_t changes) {
@@ -423,6 +428,8 @@ Result<std::uint64_t> TableStatistics::analyze(std::size_t index_number, std::si
     values_are_due_ = true;
     // Users want to see the present sizes.
     refresh();
+    // What files tell of rows is less exact.
+    set_committed_rows(result.entries, committed);
   } else {
     refresh_values();
   }

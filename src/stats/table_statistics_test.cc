@@ -222,6 +222,22 @@ TEST_F(TableStatisticsTest, ManyRowsAreEstimatedAnewAfterManyChanges) {
   EXPECT_GT(statistics_->size().rows, 15'000u);
 }
 
+TEST_F(TableStatisticsTest, AFlushLeavesTheCountOfAFewRowsAsItIs) {
+  static std::int64_t now_us = 0;
+  insert(0, 30);
+  statistics_ = std::make_unique<TableStatistics>(*database_, catalog_, &key_layouts_, table_,
+                                                  changes_, [] { return now_us; });
+  EXPECT_EQ(statistics_->size().rows, 30u);
+  for (int i = 0; i < 6; ++i) {
+    insert(0, 30 - 5 * static_cast<std::uint32_t>(i % 3));
+    must(database_->flush());
+    now_us += 60'000'000;
+    EXPECT_EQ(statistics_->size().rows, 30u) << "the rest are newer versions";
+  }
+  must(statistics_->analyze(0, 2, common_parts, never));
+  EXPECT_EQ(statistics_->size().rows, 30u);
+}
+
 TEST_F(TableStatisticsTest, SmallRangesAreExactInMemoryAndInFiles) {
   insert(0, 1000);
   opened();
