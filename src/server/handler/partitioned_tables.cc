@@ -43,6 +43,8 @@ Status bring_back(const catalog::RenamedPartition& renamed) {
   const std::string& name = renamed.partition->name;
   const std::string_view table = catalog::table_of_partition(name);
   const std::string_view former = catalog::table_of_partition(renamed.former);
+  // The list goes last: the server has ended before it told us.
+  if (is_there(list_of(table))) return the_engine().catalog().forget_renamed_partitions(table);
   if (!is_missing(list_of(table)) || !is_there(list_of(former))) return Status::ok();
   BASALT_TRY(rename_partition(name, renamed.former));
   log_message(LogLevel::kInfo, "'" + name + "' is called '" + renamed.former +

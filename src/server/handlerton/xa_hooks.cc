@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/log.h"
@@ -91,24 +93,29 @@ int recover(handlerton*, XID* list, uint length) noexcept {
   return static_cast<int>(count);
 }
 
-int result_by_xid(const Status& status, bool found) {
+int result_by_xid(const XID& xid, const Status& status, bool found) {
   if (!found) return kXaUnknownTransaction;
   if (status.is_ok()) return kXaOk;
   log_message(LogLevel::kError, "deciding a prepared transaction: " + status.message());
-  report_failure("the transaction stays prepared", status);
+  const std::vector<std::string> prepared = the_engine().transactions().prepared_names();
+  const bool is_prepared = std::ranges::find(prepared, name_of(xid)) != prepared.end();
+  report_failure(is_prepared ? "the transaction stays prepared"
+                             : "the transaction is decided, but nobody sees it before the engine "
+                               "can write again",
+                 status);
   return kXaResourceManagerError;
 }
 
 int commit_by_xid(handlerton*, XID* xid) noexcept {
   bool found = false;
   const Status status = the_engine().transactions().commit_prepared(name_of(*xid), found);
-  return result_by_xid(status, found);
+  return result_by_xid(*xid, status, found);
 }
 
 int rollback_by_xid(handlerton*, XID* xid) noexcept {
   bool found = false;
   const Status status = the_engine().transactions().rollback_prepared(name_of(*xid), found);
-  return result_by_xid(status, found);
+  return result_by_xid(*xid, status, found);
 }
 
 }  // namespace
