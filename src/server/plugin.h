@@ -25,9 +25,10 @@ struct Plugin {
   uint partition_slot = 0;  // its place among the server's engines
   // Whether the server has yet to recover its DDL log, or recovers it.
   bool recovers_ddl = false;
-  // Tables with partitions that the server has dropped meanwhile as if they had none, by their
-  // dictionary names.
+  // Tables that the server has dropped meanwhile as if they had no partitions, by their dictionary
+  // names, also those that were not there.
   std::vector<std::string> dropped_in_recovery;
+  std::string dropped_last;                // of these, until a copy gets its name; else empty
   std::unique_ptr<engine::Engine> engine;  // last: stopped first
 };
 

@@ -8,6 +8,7 @@
 #include "server/foreign_key_failures.h"
 #include "server/handler/foreign_key_columns.h"
 #include "server/handler/foreign_key_refusals.h"
+#include "server/handler/partitioned_tables.h"
 #include "server/handler/row_expiry.h"
 #include "server/plugin.h"
 #include "table/reference_index.h"
@@ -481,8 +482,13 @@ int check_references_to_copy(THD* thd, std::string_view copy, std::string_view n
 }
 
 std::string name_before_copy(THD* thd, std::string_view from, std::string_view to) {
-  if (thd == nullptr || thd_sql_command(thd) != SQLCOM_ALTER_TABLE) return "";
   if (!is_servers_own_name(from) || is_servers_own_name(to)) return "";
+  // The server completes one that a crash has cut off: it has dropped the table before, or what was
+  // left of it.
+  if (std::string dropped = take_dropped_last(); !dropped.empty()) {
+    return is_servers_own_name(dropped) || dropped == to ? "" : dropped;
+  }
+  if (thd == nullptr || thd_sql_command(thd) != SQLCOM_ALTER_TABLE) return "";
   if ((thd->lex->alter_info.flags & ALTER_RENAME) == 0) return "";
   const TABLE_LIST* const table = thd->lex->first_select_lex()->table_list.first;
   if (table == nullptr) return "";

@@ -54,8 +54,8 @@ bool adds_foreign_keys(const Alter_inplace_info& info) {
   return has(info, ALTER_ADD_FOREIGN_KEY);
 }
 
-// The binary log would tell the replica of a change of lifetimes before the time at which it is made
-// is known: it waits for those who use the table. Tells the client if that is refused.
+// The binary log would tell the replica of a change of lifetimes before the time at which it is
+// made is known: it waits for those who use the table. Tells the client if that is refused.
 bool refuse_two_phases(THD* thd, const catalog::TableDefinition& table,
                        const catalog::TableDefinition& altered) {
   if (!thd->variables.binlog_alter_two_phase || thd->rgi_slave != nullptr) return false;

@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "base/log.h"
 #include "catalog/partition_names.h"
@@ -54,8 +55,11 @@ Status bring_back(const catalog::RenamedPartition& renamed) {
 
 // Of a table that the server has dropped in its recovery; with the list.
 Status drop_undone(const std::string& name) {
-  if (!is_there(list_of(name)) || !is_missing(name + ".frm")) return Status::ok();
-  BASALT_TRY(drop_partitions(nullptr, partitions_of(name)));
+  const std::vector<catalog::TablePointer> partitions = partitions_of(name);
+  if (partitions.empty() || !is_there(list_of(name)) || !is_missing(name + ".frm")) {
+    return Status::ok();
+  }
+  BASALT_TRY(drop_partitions(nullptr, partitions));
   std::error_code error;
   std::filesystem::remove(list_of(name), error);
   if (!error) return Status::ok();
@@ -119,9 +123,12 @@ void forget_renamed_partitions(std::string_view name) {
 }
 
 void note_dropped_in_recovery(std::string_view name) {
-  if (!g_plugin->recovers_ddl || partitions_of(name).empty()) return;
+  if (!g_plugin->recovers_ddl) return;
   g_plugin->dropped_in_recovery.emplace_back(name);
+  g_plugin->dropped_last = name;
 }
+
+std::string take_dropped_last() { return std::exchange(g_plugin->dropped_last, {}); }
 
 void drop_all_left_partitions() {
   for (const std::string& name : g_plugin->dropped_in_recovery) {
@@ -129,6 +136,7 @@ void drop_all_left_partitions() {
     if (!status.is_ok()) log_message(LogLevel::kError, "left partitions: " + status.message());
   }
   g_plugin->dropped_in_recovery.clear();
+  g_plugin->dropped_last.clear();
   std::set<std::string> names;
   for (const catalog::TablePointer& table : the_engine().catalog().all_tables()) {
     const std::string_view name = catalog::table_of_partition(table->name);

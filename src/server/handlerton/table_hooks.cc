@@ -35,14 +35,12 @@ int drop_table(handlerton*, const char* path) noexcept {
   if (const int error = check_not_referenced(current_thd, table_name_of(path)); error != 0) {
     return error;
   }
+  note_dropped_in_recovery(table_name_of(path));
   Status status = drop_by_name(current_thd, table_name_of(path));
   if (status.is(ErrorCode::kTableNotFound)) {
     status = drop_left_partitions(current_thd, table_name_of(path));
   }
-  if (status.is(ErrorCode::kTableNotFound)) {
-    note_dropped_in_recovery(table_name_of(path));
-    return ENOENT;
-  }
+  if (status.is(ErrorCode::kTableNotFound)) return ENOENT;
   return report_dropped(status);
 }
 
