@@ -311,7 +311,25 @@ class Statement:
 
     # ---- rows
 
+    @contextmanager
+    def _giving_back(self) -> Iterator[None]:
+        """A refused row gives back its new locks, but those of the row and the value in its way."""
+        before = dict(self._certain)
+        try:
+            yield
+        except Duplicate as duplicate:
+            kept = {self.row_lock(self.table.key(duplicate.row)),
+                    *((self.table.name, index.name, self.table.unique_value(index, duplicate.row))
+                      for index in self.table.unique if index.name == duplicate.index)}
+            for key in self._certain.keys() - before.keys() - kept:
+                _merge(self._possible, {key: self._certain.pop(key)})
+            raise
+
     def insert(self, row: Row) -> None:
+        with self._giving_back():
+            self._insert(row)
+
+    def _insert(self, row: Row) -> None:
         self._put_keys()
         key = self.table.key(row)
         if self.table.primary is not None:
@@ -339,8 +357,14 @@ class Statement:
             self.model.on_change(self, "UPDATE", new)
             return False
         self._put_keys()
+        self.lock([self.row_lock(self.table.key(old))])
+        with self._giving_back():
+            self._move(old, new)
+        self.model.on_change(self, "UPDATE", new)
+        return True
+
+    def _move(self, old: Row, new: Row) -> None:
         old_key, new_key = self.table.key(old), self.table.key(new)
-        self.lock([self.row_lock(old_key)])
         if old_key != new_key:
             self.lock([self.row_lock(new_key)])
             if new_key in self.rows:
@@ -355,8 +379,6 @@ class Statement:
         if old_key != new_key:
             self._set(old_key, None)
         self._set(new_key, new)
-        self.model.on_change(self, "UPDATE", new)
-        return True
 
     def _enter(self, index: Index, row: Row) -> None:
         """The checks for a value that enters a unique index."""
