@@ -298,20 +298,21 @@ Status Catalog::rename(std::string_view from, std::string_view to, References re
 }
 
 Result<std::vector<RenamedPartition>> Catalog::renamed_partitions() const {
-  std::map<TableId, TablePointer> partitions;
-  for (TablePointer& table : all_tables()) {
-    if (!table_of_partition(table->name).empty()) partitions.emplace(table->id, std::move(table));
-  }
-  std::vector<RenamedPartition> renamed;
+  std::map<TableId, std::string> formers;
   BASALT_TRY(scan_records(database_, RecordType::kRenamedPartition,
                           [&](std::string_view id, std::string_view former) {
                             if (id.size() != sizeof(TableId)) return corrupt("a partition's id");
-                            const auto found = partitions.find(load_be32(id.data()));
-                            if (found != partitions.end()) {
-                              renamed.push_back({std::string(former), found->second});
-                            }
+                            formers.emplace(load_be32(id.data()), former);
                             return Status::ok();
                           }));
+  std::vector<RenamedPartition> renamed;
+  // Asked at each start and RENAME, when mostly there are none.
+  if (formers.empty()) return renamed;
+  for (TablePointer& table : all_tables()) {
+    const auto former = formers.find(table->id);
+    if (former != formers.end()) renamed.push_back({former->second, std::move(table)});
+  }
+  std::ranges::sort(renamed, {}, [](const RenamedPartition& found) { return found.partition->id; });
   return renamed;
 }
 

@@ -157,7 +157,15 @@ Result<bool> Catalog::is_completed(const AlterationId& alteration) const {
   return found && id.view() == alteration.id;
 }
 
-Status Catalog::forget_alterations() { return forget_records(database_, RecordType::kAlteration); }
+Status Catalog::forget_alterations() {
+  kv::WriteBatch batch;
+  BASALT_TRY(scan_records(
+      database_, RecordType::kAlteration, [&](std::string_view table, std::string_view) {
+        batch.remove(kv::kSystemFamily, make_key(RecordType::kAlteration) + std::string(table));
+        return Status::ok();
+      }));
+  return batch.is_empty() ? Status::ok() : database_.write(batch, kv::Durability::kBuffered);
+}
 
 void Catalog::end_building(const TablePointer& altered) {
   std::erase_if(building_, [&](const auto& built) {

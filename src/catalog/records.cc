@@ -22,13 +22,4 @@ void put_foreign_key(const ForeignKeyDefinition& key, kv::WriteBatch& batch) {
   batch.put(kv::kSystemFamily, make_key(RecordType::kForeignKey, key.id), value);
 }
 
-Status forget_records(kv::Database& database, RecordType type) {
-  kv::WriteBatch batch;
-  BASALT_TRY(scan_records(database, type, [&](std::string_view key, std::string_view) {
-    batch.remove(kv::kSystemFamily, make_key(type) + std::string(key));
-    return Status::ok();
-  }));
-  return batch.is_empty() ? Status::ok() : database.write(batch, kv::Durability::kBuffered);
-}
-
 }  // namespace basalt::catalog

@@ -41,7 +41,4 @@ Status scan_records(kv::Database& database, RecordType type, Visit visit) {
   return iterator.status();
 }
 
-// Removes all of one type, in a buffered write: for those that are as good as gone.
-Status forget_records(kv::Database& database, RecordType type);
-
 }  // namespace basalt::catalog

@@ -18,6 +18,11 @@ namespace {
 // The server's working directory is its data directory.
 std::string list_of(std::string_view name) { return std::string(name).append(".par"); }
 
+void log_if_failed(std::string_view what, const Status& status) {
+  if (status.is_ok()) return;
+  log_message(LogLevel::kError, std::string(what) + ": " + status.message());
+}
+
 // Of what cannot be told neither is true.
 bool is_there(const std::string& file) {
   std::error_code error;
@@ -94,20 +99,19 @@ Status rename_with_partitions(std::string_view from, std::string_view to) {
   }
   std::error_code error;
   std::filesystem::rename(list_of(from), list_of(to), error);
-  if (!error) forget_renamed_partitions(to);
-  if (!error) return Status::ok();
-  return Status(ErrorCode::kIoError, "rename '" + list_of(from) + "': " + error.message());
+  if (error) {
+    return Status(ErrorCode::kIoError, "rename '" + list_of(from) + "': " + error.message());
+  }
+  forget_renamed_partitions(to);
+  return Status::ok();
 }
 
 void bring_back_renamed_partitions() {
   Result<std::vector<catalog::RenamedPartition>> renamed =
       the_engine().catalog().renamed_partitions();
-  Status status = renamed.is_ok() ? Status::ok() : renamed.take_status();
-  if (!status.is_ok()) log_message(LogLevel::kError, "renamed partitions: " + status.message());
-  if (!renamed.is_ok()) return;
+  if (!renamed.is_ok()) return log_if_failed("renamed partitions", renamed.status());
   for (const catalog::RenamedPartition& partition : renamed.value()) {
-    status = bring_back(partition);
-    if (!status.is_ok()) log_message(LogLevel::kError, "renamed partitions: " + status.message());
+    log_if_failed("renamed partitions", bring_back(partition));
   }
 }
 
@@ -118,8 +122,7 @@ Status drop_left_partitions(THD* thd, std::string_view name) {
 }
 
 void forget_renamed_partitions(std::string_view name) {
-  const Status status = the_engine().catalog().forget_renamed_partitions(name);
-  if (!status.is_ok()) log_message(LogLevel::kError, "renamed partitions: " + status.message());
+  log_if_failed("renamed partitions", the_engine().catalog().forget_renamed_partitions(name));
 }
 
 void note_dropped_in_recovery(std::string_view name) {
@@ -132,8 +135,7 @@ std::string take_dropped_last() { return std::exchange(g_plugin->dropped_last, {
 
 void drop_all_left_partitions() {
   for (const std::string& name : g_plugin->dropped_in_recovery) {
-    const Status status = drop_undone(name);
-    if (!status.is_ok()) log_message(LogLevel::kError, "left partitions: " + status.message());
+    log_if_failed("left partitions", drop_undone(name));
   }
   g_plugin->dropped_in_recovery.clear();
   g_plugin->dropped_last.clear();
@@ -145,8 +147,7 @@ void drop_all_left_partitions() {
   for (const std::string& name : names) {
     if (has_partition_list(name)) continue;
     if (is_servers_own_name(name)) {
-      const Status status = drop_left_partitions(nullptr, name);
-      if (!status.is_ok()) log_message(LogLevel::kError, "left partitions: " + status.message());
+      log_if_failed("left partitions", drop_left_partitions(nullptr, name));
       continue;
     }
     log_message(LogLevel::kWarning, "partitions of '" + name + "' are left over: '" +
