@@ -115,14 +115,19 @@ int shard_bits(std::size_t capacity) {
   return static_cast<int>(std::min(bits, kShardBitsMost));
 }
 
-std::shared_ptr<rdb::Cache> make_clock_cache(std::size_t capacity, int bits,
+// The table of a cache has room for as many blocks as the capacity that it is made with could need,
+// at 450 bytes for each: so many of the entries of a cache that grows later would not be kept.
+std::shared_ptr<rdb::Cache> make_clock_cache(std::size_t capacity, std::size_t capacity_max,
+                                             int bits,
                                              const std::shared_ptr<rdb::MemoryAllocator>& memory) {
-  rdb::HyperClockCacheOptions options(capacity);
+  rdb::HyperClockCacheOptions options(std::max(capacity, capacity_max));
   options.num_shard_bits = bits;
   // Its table never shrinks: charged, it could take all of a capacity that has become small.
   options.metadata_charge_policy = rdb::kDontChargeCacheMetadata;
   options.memory_allocator = memory;
-  return options.MakeSharedCache();
+  std::shared_ptr<rdb::Cache> cache = options.MakeSharedCache();
+  cache->SetCapacity(capacity);
+  return cache;
 }
 
 // Returns the part of the room of a tiered cache that is for compressed blocks.
@@ -152,18 +157,20 @@ class BlockCache::Allocator final : public rdb::MemoryAllocator {
   BlockMemory memory_;
 };
 
-BlockCache::BlockCache(std::size_t capacity)
-    : BlockCache(capacity, std::make_shared<Allocator>(), std::make_shared<Allocator>()) {}
+BlockCache::BlockCache(std::size_t capacity, std::size_t capacity_max)
+    : BlockCache(capacity, capacity_max, std::make_shared<Allocator>(),
+                 std::make_shared<Allocator>()) {}
 
-// The table of a cache is made for the capacity it has at first.
-BlockCache::BlockCache(std::size_t capacity, std::shared_ptr<Allocator> memory,
+BlockCache::BlockCache(std::size_t capacity, std::size_t capacity_max,
+                       std::shared_ptr<Allocator> memory,
                        std::shared_ptr<Allocator> compressed_memory)
-    : CacheWrapper(make_clock_cache(capacity, shard_bits(capacity), memory)),
+    : CacheWrapper(make_clock_cache(capacity, capacity_max, shard_bits(capacity), memory)),
       memory_(std::move(memory)),
       compressed_memory_(std::move(compressed_memory)),
       compressed_(
           // One shard, from which anything can be driven out at once.
-          make_clock_cache(compressed_part(capacity, kPartsFew), 0, compressed_memory_)),
+          make_clock_cache(compressed_part(capacity, kPartsFew),
+                           compressed_part(capacity_max, kPartsFew), 0, compressed_memory_)),
       capacity_(capacity),
       uncompressed_capacity_(capacity),
       compressed_capacity_(compressed_part(capacity, kPartsFew)),

@@ -42,8 +42,9 @@ namespace basalt::block_cache {
 class BlockCache final : public rdb::CacheWrapper {
  public:
   // `capacity`: bytes of all blocks and reservations. What the cache itself needs, about 64 bytes
-  // for each, is not of it.
-  explicit BlockCache(std::size_t capacity);
+  // for each, is not of it. `capacity_max`: bytes that SetCapacity() may later go up to, without
+  // small blocks falling short of it; address space is taken for them, memory is not.
+  explicit BlockCache(std::size_t capacity, std::size_t capacity_max = 0);
   ~BlockCache() override;
 
   const char* Name() const override { return "BasaltBlockCache"; }
@@ -84,7 +85,7 @@ class BlockCache final : public rdb::CacheWrapper {
     std::atomic<std::uint32_t> lookups{0};
   };
 
-  BlockCache(std::size_t capacity, std::shared_ptr<Allocator> memory,
+  BlockCache(std::size_t capacity, std::size_t capacity_max, std::shared_ptr<Allocator> memory,
              std::shared_ptr<Allocator> compressed_memory);
 
   bool has_room() const;

@@ -376,6 +376,20 @@ TEST_F(BlockCacheTest, ABlockInUseOutlivesItsEviction) {
   cache_.Release(handle);
 }
 
+// At 450 bytes an entry, 4 MiB would be 9,500 blocks, of which a table has even a few more.
+TEST_F(BlockCacheTest, ACacheThatGrowsKeepsAsManyBlocksAsOneThatBeganLarge) {
+  BlockCache cache(kCapacity, 64 * kMiB);
+  EXPECT_EQ(cache.GetCapacity(), kCapacity);
+  cache.begin_with(1024 * kMiB);
+  cache.SetCapacity(64 * kMiB);
+  for (std::uint64_t i = 0; i < 150'000; ++i) {
+    use(cache, i, std::string(500, 'b'));
+  }
+  EXPECT_TRUE(cache.is_tiered());
+  EXPECT_GT(cache.compressed_usage(), 50 * kMiB);
+  cache.EraseUnRefEntries();
+}
+
 TEST_F(BlockCacheTest, ASmallerCapacityIsKeptToAsBlocksComeIn) {
   make_tiered();
   cache_.SetCapacity(kMiB);

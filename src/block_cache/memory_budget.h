@@ -53,6 +53,12 @@ class MemoryBudget {
   MemoryBudget(const MemoryBudget&) = delete;
   MemoryBudget& operator=(const MemoryBudget&) = delete;
 
+  // Bytes that the capacity never exceeds from now on; it follows within a tenth of a second. Any
+  // thread.
+  void set_capacity_max(std::uint64_t bytes) {
+    capacity_max_.store(bytes, std::memory_order_relaxed);
+  }
+
   // Bytes of blocks that there may be now.
   std::uint64_t blocks_bytes() const { return blocks_bytes_.load(std::memory_order_relaxed); }
 
@@ -62,7 +68,7 @@ class MemoryBudget {
 
   const std::function<std::uint64_t()> limit_;
   const std::shared_ptr<BlockCache> cache_;
-  const std::uint64_t capacity_max_;
+  std::atomic<std::uint64_t> capacity_max_;
   BlocksShare share_;
   std::atomic<std::uint64_t> blocks_bytes_{0};
   Mutex mutex_{MutexRank::kMemoryBudget};

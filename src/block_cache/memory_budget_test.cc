@@ -157,6 +157,19 @@ TEST_F(MemoryBudgetTest, ACapacityThatWasSetIsNotExceededAndGivesWayAllTheSame) 
   EXPECT_TRUE(comes_true([&] { return cache->GetCapacity() < 40 * kMiB; })) << cache->GetCapacity();
 }
 
+TEST_F(MemoryBudgetTest, ACapacityThatIsSetLaterIsObeyedFromThenOn) {
+  const auto cache = std::make_shared<BlockCache>(20 * kMiB);
+  const std::uint64_t limit = resident_bytes() + BlocksShare::free_bytes(0) + 100 * kMiB;
+  MemoryBudget budget([limit] { return limit; }, 0, cache, 20 * kMiB);
+  EXPECT_EQ(cache->GetCapacity(), 20 * kMiB);
+  budget.set_capacity_max(40 * kMiB);
+  EXPECT_TRUE(comes_true([&] { return cache->GetCapacity() == 40 * kMiB; }));
+  budget.set_capacity_max(10 * kMiB);
+  EXPECT_TRUE(comes_true([&] { return cache->GetCapacity() == 10 * kMiB; }));
+  budget.set_capacity_max(kAnyCapacity);
+  EXPECT_TRUE(comes_true([&] { return cache->GetCapacity() > 50 * kMiB; }));
+}
+
 TEST_F(MemoryBudgetTest, MemoryOfBlocksThatNobodyReadsGoesBackToTheSystem) {
   const auto cache = std::make_shared<BlockCache>(200 * kMiB);
   fill(*cache, 80 * kMiB);

@@ -136,7 +136,7 @@ Database::Database(const Machine& machine, const DatabaseOptions& given,
                    std::shared_ptr<rdb::FileSystem> files)
     : machine_(machine),
       given_(with_given_memtables(given)),
-      options_(with_defaults_for(machine_, given_)),
+      options_(with_defaults_for(machine_, with_given_memtables(given))),
       health_(std::make_shared<wal::Health>(options_.directory, options_.reserved_disk_bytes)),
       files_(std::make_shared<wal::GuardedFileSystem>(
           files ? std::move(files) : rdb::FileSystem::Default(), health_)),
@@ -231,7 +231,7 @@ Status Database::handle_wal_gap() {
 }
 
 Status Database::open_families() {
-  cache_ = make_block_cache(options_);
+  cache_ = make_block_cache(options_, machine_.memory_bytes);
   rdb::DBOptions db_options = make_db_options(options_, cache_);
   BASALT_TRY(put_on_top(options_.rocksdb, db_options));
   db_options.env = env_.get();
@@ -272,9 +272,7 @@ void Database::begin_caching() {
   if (options_.process_memory_bytes != 0) {
     budget_ = std::make_unique<block_cache::MemoryBudget>(
         [at_start = options_.process_memory_bytes] { return limited_memory_bytes(at_start); },
-        options_.memtables_total_bytes / 2, cache_,
-        given_.block_cache_bytes == 0 ? std::numeric_limits<std::uint64_t>::max()
-                                      : cache_->GetCapacity());
+        options_.memtables_total_bytes / 2, cache_, budgeted_bytes_max(given_options()));
   }
   std::vector<FamilyHold> of_tables;
   DataBytes bytes;
@@ -291,16 +289,6 @@ void Database::begin_caching() {
   if (options_.direct_io != DirectIo::kOn) return;
   loader_ =
       std::make_unique<block_cache::CacheWarmer>(*db_, std::move(of_tables), cache_, bytes.stored);
-}
-
-DatabaseOptions Database::current_options() const {
-  DatabaseOptions current = options_;
-  if (budget_ != nullptr) {
-    const std::uint64_t bytes = budget_->blocks_bytes();
-    current.block_cache_bytes =
-        given_.block_cache_bytes == 0 ? bytes : std::min(bytes, given_.block_cache_bytes);
-  }
-  return current;
 }
 
 Database::~Database() {

@@ -211,13 +211,17 @@ class Database {
   Database& operator=(const Database&) = delete;
 
   const DatabaseOptions& options() const { return options_; }
-  // What options() were chosen by: the machine, and what open() was given.
+  // What options() were chosen by: the machine, and what was given.
   const Machine& machine() const { return machine_; }
-  const DatabaseOptions& given_options() const { return given_; }
-  // What options() would be if nothing had been given.
-  DatabaseOptions chosen_options() const;
-  // As options(), but with the size that the block cache has now.
-  DatabaseOptions current_options() const;
+  // What open() was given, or an administrator since; zero is the engine's to choose.
+  DatabaseOptions given_options() const BASALT_EXCLUDES(given_mutex_);
+  // What is in force now: as options(), but for what was given since and the size that the block
+  // cache has at this moment.
+  DatabaseOptions current_options() const BASALT_EXCLUDES(given_mutex_);
+  // What an administrator gives now; 0 leaves it to the engine, whatever open() was given.
+  void set_block_cache_bytes(std::uint64_t bytes) BASALT_EXCLUDES(given_mutex_);
+  void set_reserved_disk_bytes(std::uint64_t bytes) BASALT_EXCLUDES(given_mutex_);
+  Status set_background_jobs(int jobs) BASALT_EXCLUDES(given_mutex_);
   // Whether it may be written. Callers that write through rocksdb() must ask it before; write()
   // does so itself.
   wal::Health& health() { return *health_; }
@@ -381,11 +385,15 @@ class Database {
   // Writes a record that changes nothing, through WAL and disk.
   Status write_mark(const wal::WalMark& mark);
   Status check_not_paused() const;
+  // What the cache's capacity must not exceed where budget_ sizes it.
+  std::uint64_t budgeted_bytes_max(const DatabaseOptions& given) const;
   void await_cause() const;
   Status known_cause(Status unexplained) const;
 
   const Machine machine_;
-  const DatabaseOptions given_;
+  // Held while what is given takes effect.
+  mutable Mutex given_mutex_{MutexRank::kGivenOptions};
+  DatabaseOptions given_ BASALT_GUARDED_BY(given_mutex_);
   const DatabaseOptions options_;
   const std::shared_ptr<wal::Health> health_;
   const std::shared_ptr<wal::GuardedFileSystem> files_;

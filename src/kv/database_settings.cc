@@ -4,6 +4,8 @@
 #include <rocksdb/rate_limiter.h>
 #include <rocksdb/utilities/transaction_db.h>
 
+#include <algorithm>
+#include <limits>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -11,16 +13,57 @@
 #include <vector>
 
 #include "base/assert.h"
+#include "block_cache/block_cache.h"
+#include "block_cache/memory_budget.h"
 #include "kv/database.h"
 #include "kv/given_options.h"
+#include "kv/rocksdb_options.h"
 #include "rdb/status_conversion.h"
 
 namespace basalt::kv {
 
-DatabaseOptions Database::chosen_options() const {
-  DatabaseOptions options;
-  options.directory = options_.directory;
-  return with_defaults_for(machine_, std::move(options));
+DatabaseOptions Database::given_options() const {
+  const MutexLock guard(given_mutex_);
+  return given_;
+}
+
+DatabaseOptions Database::current_options() const {
+  const DatabaseOptions given = given_options();
+  DatabaseOptions current = with_defaults_for(machine_, given);
+  if (budget_ != nullptr) {
+    const std::uint64_t bytes = budget_->blocks_bytes();
+    current.block_cache_bytes =
+        given.block_cache_bytes == 0 ? bytes : std::min(bytes, given.block_cache_bytes);
+  }
+  return current;
+}
+
+std::uint64_t Database::budgeted_bytes_max(const DatabaseOptions& given) const {
+  return given.block_cache_bytes == 0 ? std::numeric_limits<std::uint64_t>::max()
+                                      : cache_capacity(with_defaults_for(machine_, given));
+}
+
+void Database::set_block_cache_bytes(std::uint64_t bytes) {
+  const MutexLock guard(given_mutex_);
+  given_.block_cache_bytes = bytes;
+  if (budget_ != nullptr) {
+    budget_->set_capacity_max(budgeted_bytes_max(given_));
+  } else {
+    cache_->SetCapacity(cache_capacity(with_defaults_for(machine_, given_)));
+  }
+}
+
+void Database::set_reserved_disk_bytes(std::uint64_t bytes) {
+  const MutexLock guard(given_mutex_);
+  given_.reserved_disk_bytes = bytes;
+  health_->set_reserved_bytes(with_defaults_for(machine_, given_).reserved_disk_bytes);
+}
+
+Status Database::set_background_jobs(int jobs) {
+  const MutexLock guard(given_mutex_);
+  given_.background_jobs = jobs;
+  return set_option("max_background_jobs",
+                    std::to_string(with_defaults_for(machine_, given_).background_jobs));
 }
 
 Status Database::set_option(const std::string& name, const std::string& value) {

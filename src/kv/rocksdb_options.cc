@@ -49,10 +49,15 @@ rdb::BlockBasedTableOptions make_table_options() {
 
 }  // namespace
 
-// What memtables do not take of theirs is for blocks, too.
-std::shared_ptr<block_cache::BlockCache> make_block_cache(const DatabaseOptions& options) {
-  return std::make_shared<block_cache::BlockCache>(options.block_cache_bytes +
-                                                   options.memtables_total_bytes);
+std::uint64_t cache_capacity(const DatabaseOptions& options) {
+  return options.block_cache_bytes + options.memtables_total_bytes;
+}
+
+std::shared_ptr<block_cache::BlockCache> make_block_cache(const DatabaseOptions& options,
+                                                          std::uint64_t machine_bytes) {
+  // As many entries as a quarter of the memory has room for at 450 bytes each take all of it at
+  // 1,800 bytes, which is about what compressed blocks have.
+  return std::make_shared<block_cache::BlockCache>(cache_capacity(options), machine_bytes / 4);
 }
 
 rdb::DBOptions make_db_options(const DatabaseOptions& options,

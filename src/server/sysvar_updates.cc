@@ -79,11 +79,13 @@ void apply_expiry(THD*, st_mysql_sys_var*, void* target, const void* value) {
 }
 
 void apply_reserved_disk_space(THD*, st_mysql_sys_var*, void* target, const void* value) {
-  store<unsigned long long>(target, value);
-  if (g_plugin == nullptr) return;
-  kv::Database& database = the_engine().database();
-  database.health().set_reserved_bytes(
-      g_reserved_disk_space != 0 ? g_reserved_disk_space : database.options().reserved_disk_bytes);
+  const auto bytes = store<unsigned long long>(target, value);
+  if (g_plugin != nullptr) the_engine().database().set_reserved_disk_bytes(bytes);
+}
+
+void apply_block_cache(THD*, st_mysql_sys_var*, void* target, const void* value) {
+  const auto bytes = store<unsigned long long>(target, value);
+  if (g_plugin != nullptr) the_engine().database().set_block_cache_bytes(bytes);
 }
 
 void apply_rocksdb_option(THD* thd, st_mysql_sys_var* variable, void* target, const void* value) {
@@ -95,11 +97,9 @@ void apply_rocksdb_int(THD* thd, st_mysql_sys_var* variable, void* target, const
 }
 
 void apply_background_jobs(THD* thd, st_mysql_sys_var*, void* target, const void* value) {
-  int jobs = store<int>(target, value);
+  const int jobs = store<int>(target, value);
   if (g_plugin == nullptr) return;
-  kv::Database& database = the_engine().database();
-  if (jobs == 0) jobs = database.chosen_options().background_jobs;
-  const Status status = database.set_option("max_background_jobs", std::to_string(jobs));
+  const Status status = the_engine().database().set_background_jobs(jobs);
   if (!status.is_ok()) warn(thd, "rocksdb_max_background_jobs: " + status.message());
 }
 

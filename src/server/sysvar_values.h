@@ -43,10 +43,10 @@ CheckFunction check_bulk_load_order, check_compact_family, check_create_checkpoi
 
 // sysvar_updates.cc
 CheckFunction check_family_options;
-UpdateFunction apply_background_jobs, apply_deadlock_detect, apply_deadlocks_kept,
-    apply_deletion_rate, apply_early_compaction, apply_expiry, apply_flush_log, apply_log_level,
-    apply_pause, apply_rate_limit, apply_reserved_disk_space, apply_reset_stats, apply_rocksdb_int,
-    apply_rocksdb_option;
+UpdateFunction apply_background_jobs, apply_block_cache, apply_deadlock_detect,
+    apply_deadlocks_kept, apply_deletion_rate, apply_early_compaction, apply_expiry,
+    apply_flush_log, apply_log_level, apply_pause, apply_rate_limit, apply_reserved_disk_space,
+    apply_reset_stats, apply_rocksdb_int, apply_rocksdb_option;
 
 // Tells the engine, which has just started, what no option of its start says.
 void apply_settings_of_start();

@@ -320,6 +320,8 @@ engine::EngineOptions options_from_variables() {
   database.field = static_cast<decltype(database.field)>(BASALT_##scope##Value(name));
 #include "server/settings.def"
   if (database.direct_io == kv::DirectIo::kChosen) database.direct_io = direct_io_of_switches();
+  // Connections have values of their own; the database's is what applies where these are 0.
+  database.batch_bytes_max = 0;
   return options;
 }
 
@@ -385,6 +387,8 @@ bool rollback_on_timeout() { return g_rollback_on_timeout != 0; }
 bool snapshot_isolation(THD* thd) { return THDVAR(thd, snapshot_isolation) != 0; }
 
 std::size_t max_row_locks(THD* thd) { return THDVAR(thd, max_row_locks); }
+
+std::uint64_t given_batch_bytes_max() { return THDVAR(nullptr, write_batch_max_bytes); }
 
 std::uint64_t batch_bytes_max(THD* thd) {
   const std::uint64_t bytes = THDVAR(thd, write_batch_max_bytes);

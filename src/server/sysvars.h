@@ -41,6 +41,8 @@ std::uint64_t statement_time(THD* thd);
 std::uint64_t sort_bytes_max(THD* thd);
 // How many rows a transaction of this connection locks singly.
 std::size_t max_row_locks(THD* thd);
+// How many bytes the changes of a transaction of connections to come may take; 0: not given.
+std::uint64_t given_batch_bytes_max();
 // How many bytes the changes of a transaction of this connection may take.
 std::uint64_t batch_bytes_max(THD* thd);
 // Whether statements of this connection that insert many rows write them to files.

@@ -1,6 +1,7 @@
 #include "server/settings.h"
 #include "server/introspect/schema_table.h"
 #include "server/introspect/tables.h"
+#include "server/sysvars.h"
 
 namespace basalt::server {
 namespace {
@@ -18,8 +19,11 @@ ST_FIELD_INFO g_columns[] = {
 
 void fill(Rows& rows) {
   const kv::Database& database = the_engine().database();
-  for (const Setting& setting :
-       explain(database.machine(), database.given_options(), database.current_options())) {
+  kv::DatabaseOptions given = database.given_options();
+  kv::DatabaseOptions used = database.current_options();
+  given.batch_bytes_max = given_batch_bytes_max();
+  if (given.batch_bytes_max != 0) used.batch_bytes_max = given.batch_bytes_max;
+  for (const Setting& setting : explain(database.machine(), given, used)) {
     const char* const chosen_by = setting.is_given ? "configuration" : "engine";
     if (!rows.put(setting.name, setting.value, chosen_by, setting.reason)) return;
   }
