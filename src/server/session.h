@@ -45,6 +45,11 @@ class Session final : public table::Interruption {
   // Whether the statement is to end: by KILL, by max_statement_time, or because its client has
   // gone, which is looked for once a second.
   bool is_raised() const override;
+  // For statements that do nothing but write rows, once a row: those that read ask the former.
+  bool has_client_gone() {
+    constexpr unsigned kRowsBetweenLooks = 256;
+    return ++rows_written_ % kRowsBetweenLooks == 0 && is_raised() && has_lost_client_;
+  }
 
   // Tells transaction and server that a statement uses the engine. May be called repeatedly.
   void register_statement();
@@ -120,6 +125,7 @@ class Session final : public table::Interruption {
   // When to look for the client next, in steady_clock's ticks.
   mutable std::atomic<std::chrono::steady_clock::rep> next_look_ = 0;
   mutable std::atomic<bool> has_lost_client_ = false;
+  unsigned rows_written_ = 0;  // modulo 2^32
 };
 
 txn::IsolationLevel isolation_level_of(THD* thd);

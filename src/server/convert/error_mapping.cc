@@ -1,8 +1,19 @@
 #include "server/convert/error_mapping.h"
 
+#include "server/session.h"
 #include "server/sysvars.h"
 
 namespace basalt::server {
+namespace {
+
+// The server takes the error for one only if the connection is killed. Else the statement would
+// count as done, and its half be committed. That a client has gone nobody knows but the engine.
+void end_unless_killed(THD* thd) {
+  if (thd == nullptr || thd->killed != NOT_KILLED) return;
+  thd->set_killed(has_lost_client(thd) ? KILL_CONNECTION : KILL_QUERY);
+}
+
+}  // namespace
 
 int to_handler_error(const Status& status, THD* thd) noexcept {
   switch (status.code()) {  // no default: a new code must fail to compile here
@@ -24,7 +35,9 @@ int to_handler_error(const Status& status, THD* thd) noexcept {
       // a replica may take it for a row that is missing. The client is told ER_CHECKREAD.
       if (thd != nullptr) thd->mark_transaction_to_rollback(true);
       return HA_ERR_LOCK_DEADLOCK;
-    case ErrorCode::kInterrupted: return HA_ERR_ABORTED_BY_USER;
+    case ErrorCode::kInterrupted:
+      end_unless_killed(thd != nullptr ? thd : current_thd);
+      return HA_ERR_ABORTED_BY_USER;
     case ErrorCode::kTooLarge: return HA_ERR_LOCK_TABLE_FULL;
     case ErrorCode::kTableExists: return HA_ERR_TABLE_EXIST;
     case ErrorCode::kTableNotFound: return HA_ERR_NO_SUCH_TABLE;

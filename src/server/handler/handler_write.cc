@@ -60,6 +60,9 @@ int ha_rocksdb::write_row(const uchar* record) noexcept {
     if (error != 0) return error;
     if (auto_increment_rows_ > 0) --auto_increment_rows_;
   }
+  if (session_ != nullptr && session_->has_client_gone()) {
+    return end_own_transaction(report(Status::of(ErrorCode::kInterrupted)));
+  }
   if (load_after_bytes_ != kNoLoad && load_ == nullptr) {
     if (Status status = begin_load_if_many(); !status.is_ok()) return report(std::move(status));
   }
