@@ -17,12 +17,15 @@ class ChangedRows {
   void add(std::int64_t rows) { all_.fetch_add(rows, std::memory_order_relaxed); }
   // A transaction has rolled back so many, or committed them, of those that it has added.
   void roll_back(std::int64_t rows) { add(-rows); }
-  void commit(std::int64_t rows) { committed_.fetch_add(rows, std::memory_order_relaxed); }
-  // A row was updated. Not taken back: that much has happened to the table.
-  void note_update() { updates_.fetch_add(1, std::memory_order_relaxed); }
+  // And so many rows it has updated.
+  void commit(std::int64_t rows, std::uint64_t updates = 0) {
+    if (rows != 0) committed_.fetch_add(rows, std::memory_order_relaxed);
+    if (updates != 0) updates_.fetch_add(updates, std::memory_order_relaxed);
+  }
 
   std::int64_t all() const { return all_.load(std::memory_order_relaxed); }
   std::int64_t committed() const { return committed_.load(std::memory_order_relaxed); }
+  // Those of transactions that are committed.
   std::uint64_t updates() const { return updates_.load(std::memory_order_relaxed); }
 
  private:

@@ -6,6 +6,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -102,7 +103,7 @@ class EstimatesTest : public testing::TestWithParam<Distribution> {
   }
   void note_rows(std::int64_t rows) {
     changes_->add(rows);
-    changes_->commit(rows);
+    changed_rows_ += rows;
   }
   // Statements: each is a commit and what the engine notes of it.
   void insert(std::uint32_t from, std::uint32_t to) {
@@ -130,7 +131,7 @@ class EstimatesTest : public testing::TestWithParam<Distribution> {
       remove_entries(batch, id, row);
       row = updated(id, row);
       put(batch, id, row);
-      changes_->note_update();
+      ++updated_rows_;
     });
   }
   void flush() {
@@ -206,6 +207,8 @@ class EstimatesTest : public testing::TestWithParam<Distribution> {
     EXPECT_LE(off, kRanges / 20) << "ranges of index " << index << ":" << worst;
   }
 
+  // At the table before a change is committed.
+  bool others_look_ = false;
   static inline std::int64_t now_us = 1;
   kv::test::TestDirectory directory_;
   std::unique_ptr<kv::Database> database_ = kv::test::open_database(directory_ / "db");
@@ -231,8 +234,17 @@ class EstimatesTest : public testing::TestWithParam<Distribution> {
   void change(std::uint32_t from, std::uint32_t to, Change change_row) {
     kv::test::Batch batch(*database_);
     for (std::uint32_t id = from; id < to; ++id) change_row(batch, id);
+    if (others_look_) {
+      now_us += 1'100'000;
+      statistics_->rows_per_value(1, 1);
+    }
     batch.write();
+    changes_->commit(std::exchange(changed_rows_, 0), std::exchange(updated_rows_, 0));
   }
+
+  // Not committed.
+  std::int64_t changed_rows_ = 0;
+  std::uint64_t updated_rows_ = 0;
 };
 
 TEST_P(EstimatesTest, AfterALoadOfAnEmptyTable) {
@@ -318,6 +330,18 @@ TEST_P(EstimatesTest, AfterUpdatesOfWhatIsInFiles) {
   expect_good("updated to unique values in files");
   compact();
   expect_good("compacted");
+}
+
+TEST_P(EstimatesTest, AfterCommitsOfWhatWasLookedAtBefore) {
+  others_look_ = true;
+  insert(0, kRows);
+  expect_good("loaded");
+  update([](std::uint32_t id, const Row&) { return Row{3, id % 4}; });
+  expect_good("updated to few values", kAmongRemoved);
+  update([](std::uint32_t id, const Row&) { return Row{id, id}; });
+  expect_good("updated to unique values", kAmongRemoved);
+  remove([](std::uint32_t id) { return id % 3 != 0; });
+  expect_good("two thirds deleted", kAmongRemoved);
 }
 
 TEST_P(EstimatesTest, SizesAreThoseOfFilesBeforeThereAreAny) {

@@ -108,10 +108,20 @@ std::uint64_t TableStatistics::rows_in_files() const {
 
 // ---- refresh
 
-// Rows inserted, deleted and updated since the last refresh, as far as they do not cancel out.
+std::uint64_t TableStatistics::Seen::distance_to(const Seen& later) const {
+  const auto more = static_cast<std::uint64_t>(std::abs(later.committed - committed));
+  return std::max(distance(later.rows, rows), more) + later.updates - updates;
+}
+
+TableStatistics::Seen TableStatistics::seen_now() const {
+  return {row_count(), changed_rows_->committed(), changed_rows_->updates()};
+}
+
 std::uint64_t TableStatistics::changes() const {
-  return distance(row_count(), refreshed_rows_.load(std::memory_order_relaxed)) +
-         changed_rows_->updates() - refreshed_updates_.load(std::memory_order_relaxed);
+  const Seen refreshed = {refreshed_rows_.load(std::memory_order_relaxed),
+                          refreshed_committed_.load(std::memory_order_relaxed),
+                          refreshed_updates_.load(std::memory_order_relaxed)};
+  return refreshed.distance_to(seen_now());
 }
 
 void TableStatistics::refresh_if_due() {
@@ -130,23 +140,24 @@ void TableStatistics::refresh() {
   const std::int64_t begin_us = clock_();
   const std::int64_t thread_begin_us = cost_clock_();
   // Read first: what changes meanwhile is seen next time.
-  const std::uint64_t updates = changed_rows_->updates();
+  Seen seen = seen_now();
   const std::uint64_t version = structure_version();
   const bool files_changed = version != structure_version_;
   if (files_changed) read_files();
   refresh_rows(files_changed);
   structure_version_ = version;
-  const std::uint64_t row_count_now = row_count();
-  if (files_changed ||
-      distance(row_count_now, values_rows_) + updates - values_updates_ > values_rows_ / 10) {
+  seen.rows = row_count();
+  if (files_changed || values_seen_.distance_to(seen) > values_seen_.rows / 10) {
     values_are_due_ = true;
-    values_updates_ = updates;
+    values_seen_.committed = seen.committed;
+    values_seen_.updates = seen.updates;
   }
   refresh_sizes();
   if (values_are_due_) refresh_values();
-  refreshed_rows_ = row_count_now;
-  refreshed_updates_ = updates;
-  changes_until_refresh_ = std::max(kEarlyChangesMin, row_count_now / kEarlyShare);
+  refreshed_rows_ = seen.rows;
+  refreshed_committed_ = seen.committed;
+  refreshed_updates_ = seen.updates;
+  changes_until_refresh_ = std::max(kEarlyChangesMin, seen.rows / kEarlyShare);
   const std::int64_t end_us = clock_();
   next_refresh_ms_ =
       end_us / 1000 + std::max(kRefreshIntervalMs, kPauseFactor * (end_us - begin_us) / 1000);
@@ -372,7 +383,7 @@ bool TableStatistics::is_told_by_files(std::size_t index_number,
 
 void TableStatistics::refresh_values() {
   values_are_due_ = false;
-  values_rows_ = row_count();
+  values_seen_.rows = row_count();
   for (std::size_t i = 0; i < table_->indexes.size(); ++i) {
     std::vector<double> values = values_of(i);
     const MutexLock guard(mutex_);

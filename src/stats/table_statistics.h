@@ -116,6 +116,18 @@ class TableStatistics {
   KeyRange range_of(std::size_t index_number) const;
   std::uint64_t row_count() const;
   std::shared_ptr<const IndexFileStatistics> figures_of(std::size_t index_number) const;
+  // What has happened to the table. Rows that are not committed count, and so do those that are
+  // committed later, when files and memtables have them, which tell of values.
+  struct Seen {
+    std::uint64_t rows = 0;
+    std::int64_t committed = 0;
+    std::uint64_t updates = 0;
+
+    // Rows inserted, deleted and updated meanwhile, as far as they do not cancel out.
+    std::uint64_t distance_to(const Seen& later) const;
+  };
+  Seen seen_now() const;
+  // Since the last refresh.
   std::uint64_t changes() const;
   void refresh_if_due();
   void refresh() BASALT_REQUIRES(refresh_mutex_);
@@ -176,14 +188,14 @@ class TableStatistics {
   std::atomic<std::int64_t> next_early_refresh_us_{0};
   // As they were at the last refresh.
   std::atomic<std::uint64_t> refreshed_rows_{0};
+  std::atomic<std::int64_t> refreshed_committed_{0};
   std::atomic<std::uint64_t> refreshed_updates_{0};
   std::atomic<std::uint64_t> generation_{1};
   Mutex refresh_mutex_{MutexRank::kRefresh};
   // That of the files that were read; 0: none.
   std::uint64_t structure_version_ BASALT_GUARDED_BY(refresh_mutex_) = 0;
-  // The number of rows when values were last refreshed, and of updates.
-  std::uint64_t values_rows_ BASALT_GUARDED_BY(refresh_mutex_) = 0;
-  std::uint64_t values_updates_ BASALT_GUARDED_BY(refresh_mutex_) = 0;
+  // When values were last refreshed.
+  Seen values_seen_ BASALT_GUARDED_BY(refresh_mutex_);
   bool values_are_due_ BASALT_GUARDED_BY(refresh_mutex_) = true;
   bool rows_known_ BASALT_GUARDED_BY(refresh_mutex_) = false;
   // Held for moments only, also under refresh_mutex_.

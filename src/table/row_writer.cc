@@ -350,7 +350,6 @@ Status RowWriter::write_update(txn::Transaction& transaction, bool moves) {
   // may not have them: its own reads look there and in the snapshot only.
   const bool rewrites_all = transaction.may_be_newer_than_snapshot(old_key_);
   return change_row(transaction, old_key_, 0, [&](txn::RowChange& change) -> Status {
-    table_.state().changes->rows.note_update();
     change.note_row(old_key_);
     if (moves) {
       change.note_row(new_key_);

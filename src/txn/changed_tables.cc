@@ -13,7 +13,7 @@ void ChangedTables::bring_to_end(const std::shared_ptr<TableChanges>& table) {
   const auto first = tables_.begin() + static_cast<std::ptrdiff_t>(begin());
   const auto known = std::ranges::find(first, tables_.end(), table, &ChangedTable::changes);
   if (known == tables_.end()) {
-    tables_.push_back({table, 0});
+    tables_.push_back({table});
   } else {
     std::swap(*known, tables_.back());
   }
@@ -29,6 +29,7 @@ void ChangedTables::pop_mark() {
     const auto known = std::ranges::find(below, above, table.changes, &ChangedTable::changes);
     if (known == above) return false;
     known->rows += table.rows;
+    known->updates += table.updates;
     return true;
   });
   tables_.erase(merged, tables_.end());
@@ -63,7 +64,7 @@ void ChangedTables::commit() {
     if (changes.time.load(std::memory_order_relaxed) != now) {
       changes.time.store(now, std::memory_order_relaxed);
     }
-    if (table.rows != 0) changes.rows.commit(table.rows);
+    changes.rows.commit(table.rows, table.updates);
   }
   tables_.clear();
   std::ranges::fill(marks_, 0);

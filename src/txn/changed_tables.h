@@ -26,11 +26,16 @@ struct TableChanges {
 // Threads     The transaction's.
 class ChangedTables {
  public:
-  // The table was changed: it has got so many rows (negative: lost), at once for everybody.
+  // The table was changed: it has got so many rows (negative: lost), at once for everybody. 0: one
+  // of its rows was updated, of which others hear with the commit.
   void note(const std::shared_ptr<TableChanges>& table, std::int64_t rows) {
     if (tables_.size() == begin() || tables_.back().changes != table) bring_to_end(table);
+    if (rows == 0) {
+      ++tables_.back().updates;
+      return;
+    }
     tables_.back().rows += rows;
-    if (rows != 0) table->rows.add(rows);
+    table->rows.add(rows);
   }
 
   void push_mark() { marks_.push_back(tables_.size()); }
@@ -47,6 +52,7 @@ class ChangedTables {
   struct ChangedTable {
     std::shared_ptr<TableChanges> changes;
     std::int64_t rows = 0;
+    std::uint64_t updates = 0;
   };
 
   // Where the tables begin that were changed since the top mark.

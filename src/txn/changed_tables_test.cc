@@ -102,9 +102,13 @@ TEST(ChangedTablesTest, AnyHistoryLeavesEachTableWithWhatWasNotUndone) {
   std::array<Table, kTables> tables;
   for (Table& table : tables) table = new_table();
   ChangedTables changed;
-  Counts committed{};
-  Counts all{};
-  std::vector<Counts> marks;
+  struct Totals {
+    Counts rows{};
+    std::array<std::uint64_t, kTables> updates{};
+  };
+  Totals committed;
+  Totals all;
+  std::vector<Totals> marks;
   for (int step = 0; step < 200'000; ++step) {
     const std::size_t kind = pick(40);
     if (kind < 6 && marks.size() < 12) {
@@ -121,7 +125,7 @@ TEST(ChangedTablesTest, AnyHistoryLeavesEachTableWithWhatWasNotUndone) {
       changed.commit();
       committed = all;
       // Nobody returns to before a commit.
-      for (Counts& mark : marks) mark = all;
+      for (Totals& mark : marks) mark = all;
     } else if (kind == 13) {
       changed.roll_back();
       all = committed;
@@ -130,11 +134,13 @@ TEST(ChangedTablesTest, AnyHistoryLeavesEachTableWithWhatWasNotUndone) {
       const std::size_t table = pick(kTables);
       const auto rows = static_cast<std::int64_t>(pick(5)) - 2;
       changed.note(tables[table], rows);
-      all[table] += rows;
+      all.rows[table] += rows;
+      if (rows == 0) ++all.updates[table];
     }
     for (std::size_t i = 0; i < kTables; ++i) {
-      ASSERT_EQ(tables[i]->rows.all(), all[i]) << "step " << step << ", table " << i;
-      ASSERT_EQ(tables[i]->rows.committed(), committed[i]) << "step " << step << ", table " << i;
+      ASSERT_EQ(tables[i]->rows.all(), all.rows[i]) << "step " << step << ", table " << i;
+      ASSERT_EQ(tables[i]->rows.committed(), committed.rows[i]) << "step " << step << ", " << i;
+      ASSERT_EQ(tables[i]->rows.updates(), committed.updates[i]) << "step " << step << ", " << i;
     }
   }
 }
