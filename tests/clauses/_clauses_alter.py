@@ -222,6 +222,9 @@ ALTER: dict[str, list[Clause]] = {
               "PARTITION", _OF_T),
         works("alt_part_name_list INTO '(' part_def_list ')'", "ALTER TABLE p REORGANIZE PARTITION "
               "p0, p1 INTO (PARTITION q VALUES LESS THAN (20))", _OF_P),
+        *[refused(1478, "alt_part_name_list INTO '(' part_def_list ')'", "ALTER TABLE p REORGANIZE "
+                  f"PARTITION p0 INTO (PARTITION {name} VALUES LESS THAN (10) {kind} "
+                  "DIRECTORY='/tmp')") for name in ("p0", "q0") for kind in ("DATA", "INDEX")],
         refused(1911, "alt_part_name_list INTO '(' part_def_list ')'", "ALTER TABLE p REORGANIZE "
                 "PARTITION p0 INTO (PARTITION q VALUES LESS THAN (10) ENCRYPTED=YES)"),
     ],

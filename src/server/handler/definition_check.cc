@@ -232,11 +232,15 @@ std::vector<const partition_element*> partitions_of(partition_info* info) {
   return result;
 }
 
-int check_partition(THD* thd, const partition_element& part, const Texts& known) {
-  const int error = check_options(thd, part, known);
-  if (error != 0) return error;
+int check_directories_of(const partition_element& part) {
   if (part.data_file_name != nullptr) return refuse_directory("DATA DIRECTORY");
-  if (part.index_file_name != nullptr) return refuse_directory("INDEX DIRECTORY");
+  return part.index_file_name != nullptr ? refuse_directory("INDEX DIRECTORY") : 0;
+}
+
+int check_partition(THD* thd, const partition_element& part, const Texts& known) {
+  int error = check_options(thd, part, known);
+  if (error == 0) error = check_directories_of(part);
+  if (error != 0) return error;
   Texts clauses;
   add_comment_options(part, clauses);
   for (const std::string& clause : clauses) {
@@ -346,6 +350,18 @@ class Definition {
     for (const partition_element* part : parts_) {
       if (changes_parts_ && part->part_state != PART_TO_BE_ADDED) continue;
       const int error = check_partition(thd_, *part, known);
+      if (error != 0) return error;
+    }
+    return check_reorganized();
+  }
+
+  // New partitions in the place of others are not among those of the open table.
+  int check_reorganized() const {
+    if (thd_sql_command(thd_) != SQLCOM_ALTER_TABLE) return 0;
+    const ulong flags = thd_->lex->alter_info.partition_flags;
+    if ((flags & ALTER_PARTITION_REORGANIZE) == 0) return 0;
+    for (const partition_element* part : partitions_of(thd_->lex->part_info)) {
+      const int error = check_directories_of(*part);
       if (error != 0) return error;
     }
     return 0;
