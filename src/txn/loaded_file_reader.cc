@@ -43,6 +43,15 @@ Status append_keys(rdb::SstFileReader& file, std::vector<LoadedKeys>& keys) {
   return rdb::from_rocksdb(entries->status());
 }
 
+Result<std::unique_ptr<rdb::SstFileReader>> open_file(kv::Database& database, kv::FamilyId family,
+                                                      const std::string& path) {
+  const rdb::Options options =
+      database.rocksdb().GetBaseDB()->GetOptions(database.family_handle(family));
+  auto file = std::make_unique<rdb::SstFileReader>(options);
+  BASALT_TRY(rdb::from_rocksdb(file->Open(path)));
+  return file;
+}
+
 }  // namespace
 
 LoadedFileReader::LoadedFileReader(kv::Database& database) : database_(database) {}
@@ -52,13 +61,12 @@ LoadedFileReader::~LoadedFileReader() = default;
 Status LoadedFileReader::open(LoadedFiles& load) {
   std::vector<LoadedKeys> keys;
   for (const kv::FamilyFiles& of_family : load.files) {
-    const rdb::Options options =
-        database_.rocksdb().GetBaseDB()->GetOptions(database_.family_handle(of_family.family));
     for (const std::string& path : of_family.paths) {
-      auto& file = files_.emplace_back(std::make_unique<rdb::SstFileReader>(options));
-      BASALT_TRY(rdb::from_rocksdb(file->Open(path)));
-      entry_count_ += file->GetTableProperties()->num_entries;
-      BASALT_TRY(append_keys(*file, keys));
+      auto opened = open_file(database_, of_family.family, path);
+      if (!opened.is_ok()) return opened.take_status();
+      rdb::SstFileReader& file = *files_.emplace_back(std::move(opened.value()));
+      entry_count_ += file.GetTableProperties()->num_entries;
+      BASALT_TRY(append_keys(file, keys));
     }
   }
   if (keys.empty()) return Status(ErrorCode::kCorruption, "the files of a load have no entries");
@@ -74,6 +82,19 @@ Status LoadedFileReader::for_each_key(
       BASALT_TRY(visit(rdb::view_of(entries->key())));
     }
     BASALT_TRY(rdb::from_rocksdb(entries->status()));
+  }
+  return Status::ok();
+}
+
+Status verify_loaded_files(kv::Database& database, std::span<const LoadedFiles> loads) {
+  for (const LoadedFiles& load : loads) {
+    for (const kv::FamilyFiles& of_family : load.files) {
+      for (const std::string& path : of_family.paths) {
+        auto file = open_file(database, of_family.family, path);
+        if (!file.is_ok()) return file.take_status();
+        BASALT_TRY(rdb::from_rocksdb(file.value()->VerifyChecksum()));
+      }
+    }
   }
   return Status::ok();
 }

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -35,5 +36,9 @@ class LoadedFileReader {
   std::vector<std::unique_ptr<rdb::SstFileReader>> files_;
   std::uint64_t entry_count_ = 0;
 };
+
+// Reads all of the files, and compares what they have with their checksums: a recovered load has
+// been open in no process since it was written. kIoError, kCorruption.
+Status verify_loaded_files(kv::Database& database, std::span<const LoadedFiles> loads);
 
 }  // namespace basalt::txn

@@ -333,14 +333,46 @@ TEST_F(LoadedFilesTest, APreparedLoadWithADamagedFileCanOnlyBeRolledBack) {
   EXPECT_FALSE(is_locked(*store_.begin(), key_of(50)));
 }
 
+// Of so many rows recovery reads the ends of the files alone.
+TEST_F(LoadedFilesTest, APreparedLoadWithDamageAmongManyRowsIsNotCommitted) {
+  constexpr auto kMany = static_cast<std::uint32_t>(RecoveredLocks::kSingleKeysMax) + 1;
+  auto transaction = store_.begin();
+  must(transaction->add_loaded(load(2 * kMany, 2), kNoWait));
+  leave_prepared(std::move(transaction), "x");
+  for (const auto& file : fs::recursive_directory_iterator(directory() + "/loads")) {
+    if (!file.is_regular_file() || file.file_size() < 100'000) continue;
+    std::fstream damaged(file.path(), std::ios::binary | std::ios::in | std::ios::out);
+    damaged.seekp(static_cast<std::streamoff>(file.file_size() / 2));
+    damaged.write("\xFF\xFF\xFF\xFF\xFF\xFF", 6);
+  }
+  store_.crash();
+  bool found = false;
+  EXPECT_TRUE(
+      fails_with(ErrorCode::kCorruption, store_.transactions().commit_prepared("x", found)));
+  EXPECT_EQ(store_.transactions().prepared_names(), std::vector<std::string>{"x"});
+  EXPECT_TRUE(is_locked(*store_.begin(), key_of(500)));
+  EXPECT_TRUE(decide(false));
+  EXPECT_EQ(rows(), "");
+}
+
 // The commit is written: the rows come when they can.
 TEST_F(LoadedFilesTest, ARecoveredLoadWhoseFilesCannotBeTakenInIsCommittedLater) {
   for (const bool crashes : {false, true}) {
     leave_prepared(begin_with_load(), "x");
     store_.crash();
+    // Gone when they have been looked at.
+    const std::string hold = directory() + "/hold";
+    std::ofstream(hold).put('x');
+    ASSERT_EQ(setenv("BASALT_HOLDPOINT", ("txn.load.ingest:" + hold).c_str(), 1), 0);
+    std::thread committer([&] {
+      bool found = false;
+      EXPECT_FALSE(store_.transactions().commit_prepared("x", found).is_ok());
+    });
+    basalt::test::await([this] { return rows().ends_with("record"); });
     fs::rename(directory() + "/loads", directory() + "/elsewhere");
-    bool found = false;
-    EXPECT_FALSE(store_.transactions().commit_prepared("x", found).is_ok());
+    fs::remove(hold);
+    committer.join();
+    ASSERT_EQ(unsetenv("BASALT_HOLDPOINT"), 0);
     EXPECT_EQ(store_.transactions().decided_count(), 1u);
     EXPECT_TRUE(is_locked(*store_.begin(), key_of(50)));
     EXPECT_FALSE(store_.transactions().write_decided().is_ok());
