@@ -50,7 +50,10 @@ rdb::BlockBasedTableOptions make_table_options() {
 }  // namespace
 
 std::uint64_t cache_capacity(const DatabaseOptions& options) {
-  return options.block_cache_bytes + options.memtables_total_bytes;
+  // No machine has as much, and the sum is below what counts as infinite.
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 50;
+  return std::min(options.block_cache_bytes, kMost) +
+         std::min(options.memtables_total_bytes, kMost);
 }
 
 std::shared_ptr<block_cache::BlockCache> make_block_cache(const DatabaseOptions& options,

@@ -84,8 +84,19 @@ void apply_reserved_disk_space(THD*, st_mysql_sys_var*, void* target, const void
 }
 
 void apply_block_cache(THD*, st_mysql_sys_var*, void* target, const void* value) {
-  const auto bytes = store<unsigned long long>(target, value);
-  if (g_plugin != nullptr) the_engine().database().set_block_cache_bytes(bytes);
+  auto bytes = store<unsigned long long>(target, value);
+  if (g_plugin == nullptr) return;
+  // Gigabytes are given back in seconds, for which no connection is to wait. Another SET may come
+  // meanwhile, and be done first.
+  const auto& newest = *static_cast<const unsigned long long*>(target);
+  unsigned long long done = 0;
+  do {
+    done = bytes;
+    mysql_mutex_unlock(&LOCK_global_system_variables);
+    the_engine().database().set_block_cache_bytes(done);
+    mysql_mutex_lock(&LOCK_global_system_variables);
+    bytes = newest;
+  } while (bytes != done);
 }
 
 void apply_rocksdb_option(THD* thd, st_mysql_sys_var* variable, void* target, const void* value) {
