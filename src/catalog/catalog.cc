@@ -211,8 +211,9 @@ void Catalog::queue_indexes(const TableDefinition& table, kv::WriteBatch& batch)
 }
 
 Result<TablePointer> Catalog::create(TableDefinition table, std::uint64_t auto_increment_start,
-                                     std::vector<ForeignKeyDefinition> foreign_keys) {
-  BASALT_DEBUG_ASSERT(!table.name.empty());
+                                     std::vector<ForeignKeyDefinition> foreign_keys,
+                                     std::string_view copied) {
+  BASALT_DEBUG_ASSERT(!table.name.empty() && (copied.empty() || is_being_made(table.name)));
   const MutexLock guard(mutex_);
   if (tables_.contains(table.name)) return exists_already(table.name);
   table.id = 0;
@@ -222,6 +223,9 @@ Result<TablePointer> Catalog::create(TableDefinition table, std::uint64_t auto_i
   if (auto_increment_start > 1) {
     batch.put(kv::kSystemFamily, make_key(RecordType::kAutoIncrement, table.id),
               make_number(auto_increment_start));
+  }
+  if (!copied.empty()) {
+    batch.put(kv::kSystemFamily, make_key(RecordType::kCopiedTable, table.id), copied);
   }
   BASALT_FAILPOINT("catalog.create.before_write");
   BASALT_TRY(database_.write(batch, kv::Durability::kSynced));
@@ -236,6 +240,17 @@ Result<TablePointer> Catalog::create(TableDefinition table, std::uint64_t auto_i
   return TablePointer(pointer);
 }
 
+Result<std::string> Catalog::copied_table(std::string_view copy) const {
+  const TablePointer table = find(copy);
+  if (table == nullptr) return std::string();
+  kv::PinnedValue copied;
+  bool found = false;
+  BASALT_TRY(database_.get(kv::kSystemFamily, make_key(RecordType::kCopiedTable, table->id), {},
+                           copied, found));
+  BASALT_DEBUG_ASSERT(!found || (is_being_made(table->name) && !copied.view().empty()));
+  return found ? std::string(copied.view()) : std::string();
+}
+
 Status Catalog::drop(std::string_view name) {
   const MutexLock guard(mutex_);
   const auto found = tables_.find(name);
@@ -247,6 +262,7 @@ Status Catalog::drop(std::string_view name) {
   batch.remove(kv::kSystemFamily, make_key(RecordType::kAutoIncrement, table.id));
   batch.remove(kv::kSystemFamily, make_key(RecordType::kHiddenRowId, table.id));
   batch.remove(kv::kSystemFamily, make_key(RecordType::kRenamedPartition, table.id));
+  batch.remove(kv::kSystemFamily, make_key(RecordType::kCopiedTable, table.id));
   queue_indexes(table, batch);
   const std::vector<ForeignKeyPointer> own_keys = foreign_keys_.of_child(name);
   for (const ForeignKeyPointer& key : own_keys) {
@@ -278,7 +294,14 @@ Status Catalog::rename(std::string_view from, std::string_view to, References re
   kv::WriteBatch batch;
   batch.remove(kv::kSystemFamily, make_key(RecordType::kTable) + std::string(from));
   put_definition(renamed, batch);
-  if (changes_table(from, to)) BASALT_TRY(note_former_name(database_, renamed, from, batch));
+  if (is_being_made(from)) {
+    batch.remove(kv::kSystemFamily, make_key(RecordType::kCopiedTable, renamed.id));
+  }
+  if (changes_table(from, to)) {
+    BASALT_TRY(note_former_name(database_, renamed, from, batch));
+  } else if (table_of_partition(from) != table_of_partition(to)) {
+    batch.remove(kv::kSystemFamily, make_key(RecordType::kRenamedPartition, renamed.id));
+  }
   std::vector<ForeignKeyDefinition> keys =
       renamed_foreign_keys(from, to, known_as.empty() ? from : known_as, references);
   for (const ForeignKeyDefinition& key : keys) put_foreign_key(key, batch);

@@ -110,9 +110,15 @@ class Catalog final : public kv::LifetimeSource {
 
   // Stores a new table; allocates its table id and index ids. Its AUTO_INCREMENT values begin
   // with `auto_increment_start`, if that is above 1. kTableExists if the name is taken.
-  // `foreign_keys`: of which it is the child; their ids are allocated, too.
+  // `foreign_keys`: of which it is the child; their ids are allocated, too. `copied`: the table
+  // that an ALTER TABLE copies into it, for copied_table(); empty: it is no copy.
   Result<TablePointer> create(TableDefinition table, std::uint64_t auto_increment_start = 1,
-                              std::vector<ForeignKeyDefinition> foreign_keys = {});
+                              std::vector<ForeignKeyDefinition> foreign_keys = {},
+                              std::string_view copied = {});
+  // What create() was told of the table `copy`, until it is renamed, also over a crash: the server
+  // may complete then what is known of no statement any more. Empty if it was told nothing, or if
+  // there is no such table.
+  Result<std::string> copied_table(std::string_view copy) const;
   // Forgets the table and its foreign keys, and queues its indexes for reclaiming. Foreign keys of
   // other tables go on referencing the name. kTableNotFound.
   Status drop(std::string_view name);

@@ -20,6 +20,7 @@ enum class RecordType : std::uint8_t {
   kForeignKey = 8,
   kAlteration = 10,
   kRenamedPartition = 12,
+  kCopiedTable = 13,
 };
 
 inline std::string make_key(RecordType type) { return std::string(1, static_cast<char>(type)); }

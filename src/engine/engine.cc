@@ -258,13 +258,14 @@ void Engine::note_new_table(const catalog::TablePointer& definition) {
 
 Status Engine::create_table(catalog::TableDefinition definition, std::uint64_t auto_increment_start,
                             const FamilyNames& families,
-                            std::vector<catalog::ForeignKeyDefinition> foreign_keys) {
+                            std::vector<catalog::ForeignKeyDefinition> foreign_keys,
+                            std::string_view copied) {
   catalog::TablePointer table;
   {
     const MutexLock guard(placement_mutex_);
     BASALT_TRY(place(definition, families));
-    Result<catalog::TablePointer> created =
-        catalog_->create(std::move(definition), auto_increment_start, std::move(foreign_keys));
+    Result<catalog::TablePointer> created = catalog_->create(
+        std::move(definition), auto_increment_start, std::move(foreign_keys), copied);
     if (!created.is_ok()) return created.take_status();
     table = created.value();
   }

@@ -92,7 +92,8 @@ class Engine final : public table::TableSource {
   // Catalog changes, with what else must follow them.
   Status create_table(catalog::TableDefinition definition, std::uint64_t auto_increment_start,
                       const FamilyNames& families = {},
-                      std::vector<catalog::ForeignKeyDefinition> foreign_keys = {});
+                      std::vector<catalog::ForeignKeyDefinition> foreign_keys = {},
+                      std::string_view copied = {});
   // What to do about changes of the table that are neither committed nor rolled back.
   enum class Undecided : std::uint8_t {
     kRefuse,  // as check_decided()

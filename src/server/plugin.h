@@ -28,7 +28,6 @@ struct Plugin {
   // Tables that the server has dropped meanwhile as if they had no partitions, by their dictionary
   // names, also those that were not there.
   std::vector<std::string> dropped_in_recovery;
-  std::string dropped_last;                // of these, until a copy gets its name; else empty
   std::unique_ptr<engine::Engine> engine;  // last: stopped first
 };
 

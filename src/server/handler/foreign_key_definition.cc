@@ -481,22 +481,6 @@ int check_references_to_copy(THD* thd, std::string_view copy, std::string_view n
   return 0;
 }
 
-std::string name_before_copy(THD* thd, std::string_view from, std::string_view to) {
-  if (!is_servers_own_name(from) || is_servers_own_name(to)) return "";
-  // The server completes one that a crash has cut off: it has dropped the table before, or what was
-  // left of it.
-  if (std::string dropped = take_dropped_last(); !dropped.empty()) {
-    return is_servers_own_name(dropped) || dropped == to ? "" : dropped;
-  }
-  if (thd == nullptr || thd_sql_command(thd) != SQLCOM_ALTER_TABLE) return "";
-  if ((thd->lex->alter_info.flags & ALTER_RENAME) == 0) return "";
-  const TABLE_LIST* const table = thd->lex->first_select_lex()->table_list.first;
-  if (table == nullptr) return "";
-  std::string name = dictionary_name({table->db.str, table->db.length},
-                                     {table->table_name.str, table->table_name.length});
-  return name == to ? "" : name;  // of a statement that fails the table gets its name back
-}
-
 int change_foreign_keys(THD* thd, const HA_CREATE_INFO& info, const TableDefinition& table,
                         const catalog::TableChange& change, const ServerTable& translation,
                         catalog::ForeignKeyChanges& changes) {

@@ -31,9 +31,6 @@ int check_references_to_name(THD* thd, std::string_view from, std::string_view t
 // Whether the `copy` of the table `name` can take its place beside the foreign keys that lead to
 // it, of which some may have come since it was made. Else tells the client, and returns an error.
 int check_references_to_copy(THD* thd, std::string_view copy, std::string_view name);
-// If a copy gets its final name, and its ALTER TABLE gives the table another one: the name of the
-// table that the copy is made of. Else empty.
-std::string name_before_copy(THD* thd, std::string_view from, std::string_view to);
 
 // The same for an ALTER TABLE in place, which makes `translation` of `table` by `change` and looks
 // at no rows.

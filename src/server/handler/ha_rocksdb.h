@@ -229,7 +229,7 @@ class ha_rocksdb final : public handler {
   int end_row(int error);
 
   // ---- definitions (handler_create.cc)
-  int await_references_to_copied(const HA_CREATE_INFO& info);
+  int await_references_to(const std::string& copied);
   int report_replaced(Status status);
 
   // ---- copies (handler_copy.cc)

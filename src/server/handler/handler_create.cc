@@ -2,6 +2,7 @@
 
 #include "base/failpoint.h"
 #include "base/log.h"
+#include "catalog/partition_names.h"
 #include "server/convert/error_mapping.h"
 #include "server/convert/foreign_key_text.h"
 #include "server/handler/definition_check.h"
@@ -15,6 +16,28 @@
 #include "server/mariadb.h"
 
 namespace basalt::server {
+namespace {
+
+// The table that an ALTER TABLE copies to the one that is made; empty if that is no copy.
+std::string copied_name(std::string_view name, const HA_CREATE_INFO& info) {
+  if (!is_servers_own_name(name) || info.alter_info == nullptr || info.tmp_table()) return "";
+  const TABLE* const copied = info.alter_info->original_table;
+  if (copied == nullptr) return "";
+  return dictionary_name({copied->s->db.str, copied->s->db.length},
+                         {copied->s->table_name.str, copied->s->table_name.length});
+}
+
+// If a copy gets its final name, and its ALTER TABLE gives the table another one: what the table
+// was called before. Else empty.
+Result<std::string> name_before_copy(std::string_view from, std::string_view to) {
+  if (!is_servers_own_name(from) || is_servers_own_name(to)) return std::string();
+  Result<std::string> copied = the_engine().catalog().copied_table(from);
+  const std::string_view table = is_partition(to) ? catalog::table_of_partition(to) : to;
+  if (copied.is_ok() && copied.value() == table) return std::string();
+  return copied;
+}
+
+}  // namespace
 
 int ha_rocksdb::create(const char* name, TABLE* form, HA_CREATE_INFO* create_info) noexcept {
   const int refused = check_definition(ha_thd(), *form, *create_info);
@@ -25,11 +48,12 @@ int ha_rocksdb::create(const char* name, TABLE* form, HA_CREATE_INFO* create_inf
   if (error == 0) {
     error = make_foreign_keys(ha_thd(), *form, *create_info, translation, foreign_keys);
   }
-  if (error == 0) error = await_references_to_copied(*create_info);
+  const std::string copied = copied_name(table_name_of(name), *create_info);
+  if (error == 0 && !copied.empty()) error = await_references_to(copied);
   if (error != 0) return error;
   Status status = the_engine().create_table(
       std::move(translation.definition), create_info->auto_increment_value,
-      index_families(*form, table_name_of(name)), std::move(foreign_keys));
+      index_families(*form, table_name_of(name)), std::move(foreign_keys), copied);
   if (!status.is(ErrorCode::kUnsupported)) return report(std::move(status));
   // The server would tell the number alone.
   my_printf_error(ER_WRONG_ARGUMENTS, "ROCKSDB: %s", MYF(0), status.message().c_str());
@@ -38,14 +62,8 @@ int ha_rocksdb::create(const char* name, TABLE* form, HA_CREATE_INFO* create_inf
 
 // A table that an ALTER TABLE copies gives its place to the copy only when transactions that have
 // written to its children have ended. Told before the rows are copied, too.
-int ha_rocksdb::await_references_to_copied(const HA_CREATE_INFO& info) {
-  if (info.alter_info == nullptr || info.tmp_table()) return 0;
-  const TABLE* const copied = info.alter_info->original_table;
-  if (copied == nullptr) return 0;
-  const std::string name =
-      dictionary_name({copied->s->db.str, copied->s->db.length},
-                      {copied->s->table_name.str, copied->s->table_name.length});
-  return report_replaced(the_engine().await_references(name, waiter_of(ha_thd())));
+int ha_rocksdb::await_references_to(const std::string& copied) {
+  return report_replaced(the_engine().await_references(copied, waiter_of(ha_thd())));
 }
 
 // The server would tell that a file cannot be made or renamed.
@@ -68,8 +86,16 @@ int ha_rocksdb::delete_table(const char* name) noexcept {
 int ha_rocksdb::rename_table(const char* from, const char* to) noexcept {
   const std::string_view old_name = table_name_of(from);
   const std::string_view new_name = table_name_of(to);
-  if (the_engine().catalog().find(old_name) == nullptr)
+  if (the_engine().catalog().find(old_name) == nullptr) {
+    // The last end of the server may have come when the copy had its name already.
+    const bool is_completed = g_plugin->recovers_ddl && the_engine().catalog().find(new_name);
+    if (is_completed) {
+      if (Status status = drop_copied_table(old_name); !status.is_ok()) {
+        return report(std::move(status));
+      }
+    }
     return report(rename_with_partitions(old_name, new_name));
+  }
   // A table that a statement has made and filled appears only now.
   const auto renamed = is_servers_own_name(old_name) ? engine::Engine::Renamed::kAppears
                                                      : engine::Engine::Renamed::kWasThere;
@@ -80,7 +106,15 @@ int ha_rocksdb::rename_table(const char* from, const char* to) noexcept {
       error != 0) {
     return error;
   }
-  const std::string known_as = name_before_copy(ha_thd(), old_name, new_name);
+  Result<std::string> copied = name_before_copy(old_name, new_name);
+  if (!copied.is_ok()) return report(copied.take_status());
+  if (g_plugin->recovers_ddl && !copied.value().empty()) {
+    if (Status status = drop_copied_table(old_name); !status.is_ok()) {
+      return report(std::move(status));
+    }
+  }
+  // Nothing references a partition.
+  const std::string known_as = is_partition(new_name) ? "" : copied.value();
   // As in InnoDB, of which RENAME looks at that in any case.
   const bool gets_other_name = known_as.empty() ? !is_replaced : !ignores_foreign_keys(ha_thd());
   if (const int error =

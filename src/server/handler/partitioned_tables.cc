@@ -11,6 +11,7 @@
 #include "server/convert/table_layout.h"
 #include "server/handler/undecided_changes.h"
 #include "server/plugin.h"
+#include "server/mariadb.h"
 
 namespace basalt::server {
 namespace {
@@ -49,6 +50,8 @@ Status bring_back(const catalog::RenamedPartition& renamed) {
   const std::string& name = renamed.partition->name;
   const std::string_view table = catalog::table_of_partition(name);
   const std::string_view former = catalog::table_of_partition(renamed.former);
+  if (table.empty() || former.empty())
+    return Status::ok();  // is another table's, or none's, by now
   // The list goes last: the server has ended before it told us.
   if (is_there(list_of(table))) return the_engine().catalog().forget_renamed_partitions(table);
   if (!is_missing(list_of(table)) || !is_there(list_of(former))) return Status::ok();
@@ -122,23 +125,42 @@ Status drop_left_partitions(THD* thd, std::string_view name) {
 }
 
 void forget_renamed_partitions(std::string_view name) {
+  // After a power loss the list must not have its former name, which nobody would know any more.
+  const std::string list = list_of(name);
+  if (my_sync_dir_by_file(list.c_str(), MYF(0)) != 0) {
+    return log_message(LogLevel::kError, "renamed partitions: cannot sync the directory of '" +
+                                             list + "'; their former names stay noted");
+  }
   log_if_failed("renamed partitions", the_engine().catalog().forget_renamed_partitions(name));
 }
 
 void note_dropped_in_recovery(std::string_view name) {
   if (!g_plugin->recovers_ddl) return;
   g_plugin->dropped_in_recovery.emplace_back(name);
-  g_plugin->dropped_last = name;
 }
 
-std::string take_dropped_last() { return std::exchange(g_plugin->dropped_last, {}); }
+Status drop_copied_table(std::string_view copy) {
+  const std::string_view table = is_partition(copy) ? catalog::table_of_partition(copy) : copy;
+  const std::string name = catalog::set_aside_for(table);
+  if (name.empty()) return Status::ok();
+  std::vector<catalog::TablePointer> tables = partitions_of(name);
+  if (catalog::TablePointer whole = the_engine().catalog().find(name)) tables.push_back(whole);
+  if (tables.empty()) return Status::ok();
+  BASALT_TRY(drop_partitions(nullptr, tables));
+  log_message(LogLevel::kInfo, "dropped '" + name + "', which an ALTER TABLE has copied");
+  for (const std::string& file : {list_of(name), name + ".frm"}) {
+    std::error_code error;
+    std::filesystem::remove(file, error);
+    if (error) return Status(ErrorCode::kIoError, "remove '" + file + "': " + error.message());
+  }
+  return Status::ok();
+}
 
 void drop_all_left_partitions() {
   for (const std::string& name : g_plugin->dropped_in_recovery) {
     log_if_failed("left partitions", drop_undone(name));
   }
   g_plugin->dropped_in_recovery.clear();
-  g_plugin->dropped_last.clear();
   std::set<std::string> names;
   for (const catalog::TablePointer& table : the_engine().catalog().all_tables()) {
     const std::string_view name = catalog::table_of_partition(table->name);

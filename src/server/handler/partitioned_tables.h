@@ -44,9 +44,11 @@ void forget_renamed_partitions(std::string_view name);
 // some of that name, and it recovers its DDL log, drop_all_left_partitions() looks at them: so the
 // server undoes a CREATE TABLE, as its log tells the engine of the partitions.
 void note_dropped_in_recovery(std::string_view name);
-// The name of the last of them that the server has dropped in its recovery, once: a copy that gets
-// its name behind that drop, by an ALTER TABLE, takes the table's place. Empty if there is none.
-std::string take_dropped_last();
+
+// To be called when the server completes, in its recovery, an ALTER TABLE ... RENAME that has made
+// `copy` of a table, before the copy gets its name: drops that table, if it was set aside, with its
+// partitions and its .frm. The server forgets it.
+Status drop_copied_table(std::string_view copy);
 
 // To be called when the server has recovered its DDL log. Drops the left partitions of tables that
 // statements have made for themselves, which nobody knows by name, and those, with the list, of
