@@ -289,8 +289,9 @@ SCENARIOS = (
              ddl_verb="ALTER TABLE"),
     Scenario("ALTER TABLE by copy that renames a child that is a parent", _DDL,
              (("ALTER TABLE c ADD COLUMN z INT, RENAME TO d, ALGORITHM=COPY",),
-              ("ALTER TABLE d DROP FOREIGN KEY to_p, ADD CONSTRAINT to_p FOREIGN KEY (p) "
-               "REFERENCES p (id) ON DELETE CASCADE ON UPDATE CASCADE, ALGORITHM=COPY",
+              ("ALTER TABLE d DROP FOREIGN KEY to_p",
+               "ALTER TABLE d ADD CONSTRAINT to_p FOREIGN KEY (p) REFERENCES p (id) "
+               "ON DELETE CASCADE ON UPDATE CASCADE, ALGORITHM=COPY",
                *(text.format(parent="p") for text in _HELD))), _LINKED,
              ddl_verb="ALTER TABLE"),
     Scenario("RENAME TABLE of a parent", _DDL,
