@@ -285,14 +285,14 @@ SCENARIOS = (
     Scenario("ALTER TABLE by copy that renames a parent", _DDL,
              (("ALTER TABLE p ADD COLUMN z INT, RENAME TO q, ALGORITHM=COPY",),
               ("CREATE TABLE p (id INT PRIMARY KEY, q INT, FOREIGN KEY (q) REFERENCES q (id)) "
-               "ENGINE=ROCKSDB", *(text.format(parent="q") for text in _HELD))), _LINKED,
+               "ENGINE=ROCKSDB",), tuple(text.format(parent="q") for text in _HELD)), _LINKED,
              ddl_verb="ALTER TABLE"),
     Scenario("ALTER TABLE by copy that renames a child that is a parent", _DDL,
              (("ALTER TABLE c ADD COLUMN z INT, RENAME TO d, ALGORITHM=COPY",),
-              ("ALTER TABLE d DROP FOREIGN KEY to_p",
-               "ALTER TABLE d ADD CONSTRAINT to_p FOREIGN KEY (p) REFERENCES p (id) "
-               "ON DELETE CASCADE ON UPDATE CASCADE, ALGORITHM=COPY",
-               *(text.format(parent="p") for text in _HELD))), _LINKED,
+              ("ALTER TABLE d DROP FOREIGN KEY to_p",),
+              ("ALTER TABLE d ADD CONSTRAINT to_p FOREIGN KEY (p) REFERENCES p (id) "
+               "ON DELETE CASCADE ON UPDATE CASCADE, ALGORITHM=COPY",),
+              tuple(text.format(parent="p") for text in _HELD)), _LINKED,
              ddl_verb="ALTER TABLE"),
     Scenario("RENAME TABLE of a parent", _DDL,
              (("RENAME TABLE p TO q",), tuple(text.format(parent="q") for text in _HELD)), _LINKED,
