@@ -225,7 +225,7 @@ Result<TablePointer> Catalog::create(TableDefinition table, std::uint64_t auto_i
               make_number(auto_increment_start));
   }
   if (!copied.empty()) {
-    batch.put(kv::kSystemFamily, make_key(RecordType::kCopiedTable, table.id), copied);
+    note_copy(table.id, copied, batch);
   }
   BASALT_FAILPOINT("catalog.create.before_write");
   BASALT_TRY(database_.write(batch, kv::Durability::kSynced));
@@ -240,17 +240,6 @@ Result<TablePointer> Catalog::create(TableDefinition table, std::uint64_t auto_i
   return TablePointer(pointer);
 }
 
-Result<std::string> Catalog::copied_table(std::string_view copy) const {
-  const TablePointer table = find(copy);
-  if (table == nullptr) return std::string();
-  kv::PinnedValue copied;
-  bool found = false;
-  BASALT_TRY(database_.get(kv::kSystemFamily, make_key(RecordType::kCopiedTable, table->id), {},
-                           copied, found));
-  BASALT_DEBUG_ASSERT(!found || (is_being_made(table->name) && !copied.view().empty()));
-  return found ? std::string(copied.view()) : std::string();
-}
-
 Status Catalog::drop(std::string_view name) {
   const MutexLock guard(mutex_);
   const auto found = tables_.find(name);
@@ -262,7 +251,7 @@ Status Catalog::drop(std::string_view name) {
   batch.remove(kv::kSystemFamily, make_key(RecordType::kAutoIncrement, table.id));
   batch.remove(kv::kSystemFamily, make_key(RecordType::kHiddenRowId, table.id));
   batch.remove(kv::kSystemFamily, make_key(RecordType::kRenamedPartition, table.id));
-  batch.remove(kv::kSystemFamily, make_key(RecordType::kCopiedTable, table.id));
+  BASALT_TRY(forget_copies(table.id, batch));
   queue_indexes(table, batch);
   const std::vector<ForeignKeyPointer> own_keys = foreign_keys_.of_child(name);
   for (const ForeignKeyPointer& key : own_keys) {
@@ -294,9 +283,7 @@ Status Catalog::rename(std::string_view from, std::string_view to, References re
   kv::WriteBatch batch;
   batch.remove(kv::kSystemFamily, make_key(RecordType::kTable) + std::string(from));
   put_definition(renamed, batch);
-  if (is_being_made(from)) {
-    batch.remove(kv::kSystemFamily, make_key(RecordType::kCopiedTable, renamed.id));
-  }
+  if (is_being_made(from)) BASALT_TRY(forget_finished_copy(renamed.id, batch));
   if (changes_table(from, to)) {
     BASALT_TRY(note_former_name(database_, renamed, from, batch));
   } else if (table_of_partition(from) != table_of_partition(to)) {

@@ -115,10 +115,13 @@ class Catalog final : public kv::LifetimeSource {
   Result<TablePointer> create(TableDefinition table, std::uint64_t auto_increment_start = 1,
                               std::vector<ForeignKeyDefinition> foreign_keys = {},
                               std::string_view copied = {});
-  // What create() was told of the table `copy`, until it is renamed, also over a crash: the server
-  // may complete then what is known of no statement any more. Empty if it was told nothing, or if
-  // there is no such table.
+  // What create() was told of the table `copy`, also after a crash: the server may complete then
+  // what is known of no statement any more. Empty if it was told nothing.
   Result<std::string> copied_table(std::string_view copy) const;
+  // Of copies that have their final names: the tables that they were made of, as far as these are
+  // still there, set aside (of one with partitions its first one). When no ALTER TABLE runs nobody
+  // else will drop them.
+  Result<std::vector<TablePointer>> replaced_tables() const;
   // Forgets the table and its foreign keys, and queues its indexes for reclaiming. Foreign keys of
   // other tables go on referencing the name. kTableNotFound.
   Status drop(std::string_view name);
@@ -257,6 +260,18 @@ class Catalog final : public kv::LifetimeSource {
                                                          const ForeignKeyChanges& changes) const
       BASALT_REQUIRES(mutex_);
   void replace_foreign_keys(std::vector<ForeignKeyDefinition> keys) BASALT_REQUIRES(mutex_);
+  // What a copy is made of; `id` is 0 if that is no table of ours.
+  struct Copied {
+    TableId id = 0;
+    std::string name;
+  };
+  void note_copy(TableId copy, std::string_view copied, kv::WriteBatch& batch) const
+      BASALT_REQUIRES(mutex_);
+  Status read_copies(std::map<TableId, Copied>& copies) const;
+  // When the table is dropped, and when the copy gets its name.
+  Status forget_copies(TableId table, kv::WriteBatch& batch) const BASALT_REQUIRES(mutex_);
+  Status forget_finished_copy(TableId copy, kv::WriteBatch& batch) const BASALT_REQUIRES(mutex_);
+  TablePointer find_id(TableId id) const BASALT_REQUIRES(mutex_);
   Status load_tables() BASALT_REQUIRES(mutex_);
   Status load_dropped() BASALT_REQUIRES(mutex_);
   Status load_foreign_keys() BASALT_REQUIRES(mutex_);

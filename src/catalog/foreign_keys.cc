@@ -8,11 +8,6 @@
 namespace basalt::catalog {
 namespace {
 
-// As the server calls the copy that an ALTER TABLE makes, and the table until it is dropped: behind
-// both stand the numbers of the process and of the connection.
-constexpr std::string_view kCopy = "#sql-alter-";
-constexpr std::string_view kSetAside = "#sql-backup-";
-
 constexpr std::uint64_t kFormatVersion = 1;
 // The server allows 32 columns in a key.
 constexpr std::uint64_t kColumnsMax = 64;
@@ -66,15 +61,7 @@ bool consume_foreign_key(std::string_view& rest, ForeignKeyDefinition& key) {
 
 bool is_being_made(std::string_view table) { return table_of(table).starts_with("#sql"); }
 
-bool is_set_aside(std::string_view table) { return table_of(table).starts_with(kSetAside); }
-
-std::string set_aside_for(std::string_view copy) {
-  const std::string_view table = table_of(copy);
-  if (!table.starts_with(kCopy)) return "";
-  const std::string_view database = copy.substr(0, copy.size() - table.size());
-  BASALT_DEBUG_ASSERT(database.ends_with('/'));
-  return std::string(database).append(kSetAside).append(table.substr(kCopy.size()));
-}
+bool is_set_aside(std::string_view table) { return table_of(table).starts_with("#sql-backup-"); }
 
 void append_foreign_key(const ForeignKeyDefinition& key, std::string& out) {
   BASALT_DEBUG_ASSERT(!key.columns.empty() && key.columns.size() <= kColumnsMax);

@@ -69,9 +69,6 @@ using ForeignKeyPointer = std::shared_ptr<const ForeignKeyDefinition>;
 bool is_being_made(std::string_view table);
 // Whether it is one of these that a copy is about to replace, or has replaced.
 bool is_set_aside(std::string_view table);
-// What the table is called, until it is dropped, that an ALTER TABLE has copied to `copy`; empty if
-// that is no copy.
-std::string set_aside_for(std::string_view copy);
 
 // Appends the stored form of `key` to `out`.
 void append_foreign_key(const ForeignKeyDefinition& key, std::string& out);

@@ -104,13 +104,5 @@ TEST(ForeignKeys, AGeneratedNameFollowsItsTableAndAGivenOneOnlyItsDatabase) {
   EXPECT_EQ(renamed_constraint("shop/of_person", "shop/orders", "old/bought"), "old/of_person");
 }
 
-TEST(ForeignKeys, ACopyTellsWhatItsTableIsCalledMeanwhile) {
-  EXPECT_EQ(set_aside_for("db/#sql-alter-1f-2a"), "db/#sql-backup-1f-2a");
-  EXPECT_TRUE(is_set_aside(set_aside_for("db/#sql-alter-1f-2a")));
-  EXPECT_EQ(set_aside_for("db/#sql-backup-1f-2a"), "");
-  EXPECT_EQ(set_aside_for("db/#sql-exchange-1f-2a"), "");
-  EXPECT_EQ(set_aside_for("db/t"), "");
-}
-
 }  // namespace
 }  // namespace basalt::catalog

@@ -218,7 +218,8 @@ class Database {
   // What is in force now: as options(), but for what was given since and the size that the block
   // cache has at this moment.
   DatabaseOptions current_options() const BASALT_EXCLUDES(given_mutex_);
-  // What an administrator gives now; 0 leaves it to the engine, whatever open() was given.
+  // What an administrator gives now; 0 leaves it to the engine, whatever open() was given. Of two
+  // sizes of the cache that are given at the same time either may be in force: give the last again.
   void set_block_cache_bytes(std::uint64_t bytes) BASALT_EXCLUDES(given_mutex_);
   void set_reserved_disk_bytes(std::uint64_t bytes) BASALT_EXCLUDES(given_mutex_);
   Status set_background_jobs(int jobs) BASALT_EXCLUDES(given_mutex_);

@@ -43,13 +43,18 @@ std::uint64_t Database::budgeted_bytes_max(const DatabaseOptions& given) const {
                                       : cache_capacity(with_defaults_for(machine_, given));
 }
 
+// Without the mutex: much memory may go back to the system.
 void Database::set_block_cache_bytes(std::uint64_t bytes) {
-  const MutexLock guard(given_mutex_);
-  given_.block_cache_bytes = bytes;
+  DatabaseOptions given;
+  {
+    const MutexLock guard(given_mutex_);
+    given_.block_cache_bytes = bytes;
+    given = given_;
+  }
   if (budget_ != nullptr) {
-    budget_->set_capacity_max(budgeted_bytes_max(given_));
+    budget_->set_capacity_max(budgeted_bytes_max(given));
   } else {
-    cache_->SetCapacity(cache_capacity(with_defaults_for(machine_, given_)));
+    cache_->SetCapacity(cache_capacity(with_defaults_for(machine_, given)));
   }
 }
 
@@ -60,10 +65,14 @@ void Database::set_reserved_disk_bytes(std::uint64_t bytes) {
 }
 
 Status Database::set_background_jobs(int jobs) {
+  BASALT_DEBUG_ASSERT(jobs >= 0);
   const MutexLock guard(given_mutex_);
+  DatabaseOptions given = given_;
+  given.background_jobs = jobs;
+  BASALT_TRY(set_option("max_background_jobs",
+                        std::to_string(with_defaults_for(machine_, given).background_jobs)));
   given_.background_jobs = jobs;
-  return set_option("max_background_jobs",
-                    std::to_string(with_defaults_for(machine_, given_).background_jobs));
+  return Status::ok();
 }
 
 Status Database::set_option(const std::string& name, const std::string& value) {

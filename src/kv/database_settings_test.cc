@@ -12,7 +12,6 @@ namespace basalt::kv {
 namespace {
 
 using basalt::test::must;
-using test::open_database;
 
 constexpr std::uint64_t kMiB = 1024 * 1024;
 
@@ -28,12 +27,19 @@ class DatabaseSettingsTest : public testing::Test {
     DatabaseOptions options;
     options.directory = directory_.path();
     options.memtable_bytes = database_->options().memtable_bytes;
+    options.direct_io = DirectIo::kOff;
     return with_defaults_for(database_->machine(), options);
   }
 
   static constexpr std::uint64_t kKeys = 30'000;
   test::TestDirectory directory_;
-  std::unique_ptr<Database> database_ = open_database(directory_.path());
+  // No limit of the test's memory changes the cache's size.
+  static DatabaseOptions options_in(const std::string& directory) {
+    DatabaseOptions options = test::small_options(directory);
+    options.direct_io = DirectIo::kOff;
+    return options;
+  }
+  std::unique_ptr<Database> database_ = must(Database::open(options_in(directory_.path())));
 };
 
 TEST_F(DatabaseSettingsTest, ALargerCacheKeepsMoreAndASmallerOneGivesItBack) {

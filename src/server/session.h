@@ -47,8 +47,11 @@ class Session final : public table::Interruption {
   bool is_raised() const override;
   // For statements that do nothing but write rows, once a row: those that read ask the former.
   bool has_client_gone() {
-    constexpr unsigned kRowsBetweenLooks = 256;
-    return ++rows_written_ % kRowsBetweenLooks == 0 && is_raised() && has_lost_client_;
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    if (now.tv_sec == row_second_) return false;
+    row_second_ = now.tv_sec;
+    return is_raised() && has_lost_client_;
   }
 
   // Tells transaction and server that a statement uses the engine. May be called repeatedly.
@@ -125,7 +128,7 @@ class Session final : public table::Interruption {
   // When to look for the client next, in steady_clock's ticks.
   mutable std::atomic<std::chrono::steady_clock::rep> next_look_ = 0;
   mutable std::atomic<bool> has_lost_client_ = false;
-  unsigned rows_written_ = 0;  // modulo 2^32
+  std::time_t row_second_ = 0;  // when a row was last written
 };
 
 txn::IsolationLevel isolation_level_of(THD* thd);

@@ -11,7 +11,6 @@
 #include "bulk/sst_writer.h"
 #include "rdb/slice.h"
 #include "rdb/status_conversion.h"
-#include "txn/loaded_file_reader.h"
 #include "txn/transaction.h"
 #include "txn/transaction_manager.h"
 
@@ -146,12 +145,10 @@ Status Transaction::write_and_publish() {
   BASALT_DEBUG_ASSERT(!loaded_.empty());
   kv::Database& database = manager_.database();
   const bool is_repeated = is_commit_written_;
-  // Else no start could take the files in that the commit tells of, or compactions could not read
-  // what they have brought, and nobody could write any more.
+  // Else no start could take the files in that the commit tells of.
   if (std::ranges::any_of(loaded_, [](const LoadedFiles& loaded) { return loaded.keys.empty(); })) {
     return Status(ErrorCode::kCorruption, "its rows are in files that cannot be read");
   }
-  if (changes_are_unknown_ && !is_repeated) BASALT_TRY(verify_loaded_files(database, loaded_));
   const MutexLock guard(database.publication_mutex());
   if (!is_repeated) BASALT_TRY(write_commit());
   is_commit_written_ = true;

@@ -4,8 +4,10 @@
 #include <rocksdb/utilities/transaction_db.h>
 #include <rocksdb/utilities/write_batch_with_index.h>
 
+#include <algorithm>
 #include <utility>
 
+#include "txn/loaded_file_reader.h"
 #include "txn/recovered_locks.h"
 
 namespace basalt::txn {
@@ -93,6 +95,16 @@ Status TransactionManager::commit_prepared(const std::string& name, bool& found)
   std::vector<std::uint32_t> uncounted;
   std::uint64_t changes = 0;
   if (transaction->changes_are_unknown_) {
+    // Recovery may have read a part of its files. A damaged block would come with the commit, and
+    // the compaction that reads it would end all writing.
+    const auto is_unread = [](const LoadedFiles& loaded) { return loaded.keys.empty(); };
+    const std::vector<LoadedFiles>& loads = transaction->loaded_;
+    Status status;
+    if (std::ranges::none_of(loads, is_unread)) status = verify_loaded_files(database_, loads);
+    if (!status.is_ok()) {
+      detach_prepared(std::move(transaction));
+      return status;
+    }
     transaction->changed_indexes_.append_to(uncounted);
     changes = transaction->batch().Count();
   }

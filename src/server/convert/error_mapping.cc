@@ -9,7 +9,7 @@ namespace {
 // The server takes the error for one only if the connection is killed. Else the statement would
 // count as done, and its half be committed. That a client has gone nobody knows but the engine.
 void end_unless_killed(THD* thd) {
-  if (thd == nullptr || thd->killed != NOT_KILLED) return;
+  if (thd == nullptr || thd->killed != NOT_KILLED || thd->is_error()) return;
   thd->set_killed(has_lost_client(thd) ? KILL_CONNECTION : KILL_QUERY);
 }
 

@@ -86,16 +86,8 @@ int ha_rocksdb::delete_table(const char* name) noexcept {
 int ha_rocksdb::rename_table(const char* from, const char* to) noexcept {
   const std::string_view old_name = table_name_of(from);
   const std::string_view new_name = table_name_of(to);
-  if (the_engine().catalog().find(old_name) == nullptr) {
-    // The last end of the server may have come when the copy had its name already.
-    const bool is_completed = g_plugin->recovers_ddl && the_engine().catalog().find(new_name);
-    if (is_completed) {
-      if (Status status = drop_copied_table(old_name); !status.is_ok()) {
-        return report(std::move(status));
-      }
-    }
+  if (the_engine().catalog().find(old_name) == nullptr)
     return report(rename_with_partitions(old_name, new_name));
-  }
   // A table that a statement has made and filled appears only now.
   const auto renamed = is_servers_own_name(old_name) ? engine::Engine::Renamed::kAppears
                                                      : engine::Engine::Renamed::kWasThere;
@@ -108,11 +100,6 @@ int ha_rocksdb::rename_table(const char* from, const char* to) noexcept {
   }
   Result<std::string> copied = name_before_copy(old_name, new_name);
   if (!copied.is_ok()) return report(copied.take_status());
-  if (g_plugin->recovers_ddl && !copied.value().empty()) {
-    if (Status status = drop_copied_table(old_name); !status.is_ok()) {
-      return report(std::move(status));
-    }
-  }
   // Nothing references a partition.
   const std::string known_as = is_partition(new_name) ? "" : copied.value();
   // As in InnoDB, of which RENAME looks at that in any case.

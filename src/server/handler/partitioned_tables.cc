@@ -1,5 +1,6 @@
 #include "server/handler/partitioned_tables.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 #include <string>
@@ -139,21 +140,26 @@ void note_dropped_in_recovery(std::string_view name) {
   g_plugin->dropped_in_recovery.emplace_back(name);
 }
 
-Status drop_copied_table(std::string_view copy) {
-  const std::string_view table = is_partition(copy) ? catalog::table_of_partition(copy) : copy;
-  const std::string name = catalog::set_aside_for(table);
-  if (name.empty()) return Status::ok();
-  std::vector<catalog::TablePointer> tables = partitions_of(name);
-  if (catalog::TablePointer whole = the_engine().catalog().find(name)) tables.push_back(whole);
-  if (tables.empty()) return Status::ok();
-  BASALT_TRY(drop_partitions(nullptr, tables));
-  log_message(LogLevel::kInfo, "dropped '" + name + "', which an ALTER TABLE has copied");
-  for (const std::string& file : {list_of(name), name + ".frm"}) {
-    std::error_code error;
-    std::filesystem::remove(file, error);
-    if (error) return Status(ErrorCode::kIoError, "remove '" + file + "': " + error.message());
+void drop_replaced_tables() {
+  Result<std::vector<catalog::TablePointer>> replaced = the_engine().catalog().replaced_tables();
+  if (!replaced.is_ok()) return log_if_failed("replaced tables", replaced.status());
+  for (const catalog::TablePointer& table : replaced.value()) {
+    const bool is_part = is_partition(table->name);
+    const std::string name(is_part ? catalog::table_of_partition(table->name) : table->name);
+    // The first one last: it is what is known of them.
+    std::vector<catalog::TablePointer> tables = partitions_of(name);
+    if (!is_part) tables.push_back(table);
+    std::ranges::reverse(tables);
+    const Status status = drop_partitions(nullptr, tables);
+    log_if_failed("replaced tables", status);
+    if (!status.is_ok()) continue;
+    log_message(LogLevel::kInfo, "dropped '" + name + "', which an ALTER TABLE has replaced");
+    for (const std::string& file : {list_of(name), name + ".frm"}) {
+      std::error_code error;
+      std::filesystem::remove(file, error);
+      if (error) log_message(LogLevel::kError, "remove '" + file + "': " + error.message());
+    }
   }
-  return Status::ok();
 }
 
 void drop_all_left_partitions() {

@@ -45,10 +45,10 @@ void forget_renamed_partitions(std::string_view name);
 // server undoes a CREATE TABLE, as its log tells the engine of the partitions.
 void note_dropped_in_recovery(std::string_view name);
 
-// To be called when the server completes, in its recovery, an ALTER TABLE ... RENAME that has made
-// `copy` of a table, before the copy gets its name: drops that table, if it was set aside, with its
-// partitions and its .frm. The server forgets it.
-Status drop_copied_table(std::string_view copy);
+// To be called when the server has recovered its DDL log. Drops what ALTER TABLE ... RENAME has
+// copied, where the server had to complete the statement and has forgotten the table that was set
+// aside; with its partitions and its .frm.
+void drop_replaced_tables();
 
 // To be called when the server has recovered its DDL log. Drops the left partitions of tables that
 // statements have made for themselves, which nobody knows by name, and those, with the list, of

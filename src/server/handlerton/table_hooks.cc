@@ -118,6 +118,7 @@ int signal_ddl_recovery_done(handlerton*) noexcept {
     const Status status = drop_by_name(nullptr, table->name);
     if (!status.is_ok()) log_message(LogLevel::kError, "temporary table: " + status.message());
   }
+  drop_replaced_tables();
   drop_all_left_partitions();
   const Status forgotten = the_engine().catalog().forget_alterations();
   if (!forgotten.is_ok()) log_message(LogLevel::kError, "ALTER TABLE: " + forgotten.message());
