@@ -3,6 +3,7 @@
 
 #include "base/test_support.h"
 #include "catalog/catalog.h"
+#include "catalog/test_support.h"
 #include "kv/test_directory.h"
 
 // Goal: what a table is a copy of is known as long as a crash may leave that to us, and no longer.
@@ -11,14 +12,7 @@ namespace basalt::catalog {
 namespace {
 
 using basalt::test::must;
-
-TableDefinition make_table(std::string name) {
-  TableDefinition table;
-  table.name = std::move(name);
-  table.columns = {{"id", codec::ColumnKind::kSignedInteger, 4, 0, false, true}};
-  table.indexes = {{"PRIMARY", 0, 0, true, {{0, 0, false, 4}}}};
-  return table;
-}
+using test::make_table;
 
 class CatalogCopiesTest : public testing::Test {
  protected:

@@ -4,6 +4,7 @@
 
 #include "base/test_support.h"
 #include "catalog/catalog.h"
+#include "catalog/test_support.h"
 #include "kv/test_directory.h"
 
 // Goal: foreign keys change together with the tables they belong to, in memory and after a crash.
@@ -14,14 +15,7 @@ namespace {
 using basalt::test::fails_with;
 using basalt::test::must;
 using basalt::test::succeeds;
-
-TableDefinition make_table(std::string name) {
-  TableDefinition table;
-  table.name = std::move(name);
-  table.columns = {{"id", codec::ColumnKind::kSignedInteger, 4, 0, false, true}};
-  table.indexes = {{"PRIMARY", 0, 0, true, {{0, 0, false, 4}}}};
-  return table;
-}
+using test::make_table;
 
 ForeignKeyDefinition make_key(std::string name, std::string child, std::string parent) {
   ForeignKeyDefinition key;

@@ -1,4 +1,7 @@
 #pragma once
+#include <string>
+#include <utility>
+
 #include "catalog/definitions.h"
 
 // What the tests of definitions share.
@@ -19,6 +22,15 @@ inline TableDefinition orders() {
       {"PRIMARY", 301, 0, true, {{0, 0, false, 8}}},
       {"by_code", 302, 0, false, {{1, 20, true, 80}, {0, 0, false, 8}}},
   };
+  return table;
+}
+
+// A new one, with a column and its primary key.
+inline TableDefinition make_table(std::string name) {
+  TableDefinition table;
+  table.name = std::move(name);
+  table.columns = {{"id", codec::ColumnKind::kSignedInteger, 4, 0, false, true}};
+  table.indexes = {{"PRIMARY", 0, 0, true, {{0, 0, false, 4}}}};
   return table;
 }
 

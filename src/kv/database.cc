@@ -136,7 +136,7 @@ Database::Database(const Machine& machine, const DatabaseOptions& given,
                    std::shared_ptr<rdb::FileSystem> files)
     : machine_(machine),
       given_(with_given_memtables(given)),
-      options_(with_defaults_for(machine_, with_given_memtables(given))),
+      options_(with_defaults_for(machine_, given_)),
       health_(std::make_shared<wal::Health>(options_.directory, options_.reserved_disk_bytes)),
       files_(std::make_shared<wal::GuardedFileSystem>(
           files ? std::move(files) : rdb::FileSystem::Default(), health_)),
