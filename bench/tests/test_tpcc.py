@@ -72,7 +72,8 @@ def run_until_each_kind_is_done(target, workload: Tpcc, ops: Path) -> None:
     client makes alone, the draws are known: it has every kind, and nobody is in its way.
     """
     for seed, threads in enumerate((6, 6, 6, 3, 2, 1), start=1):
-        run(target, workload, threads, events=250, seed=seed, ops=ops)
+        output = run(target, workload, threads, events=250, seed=seed, ops=ops)
+        assert ops.exists(), f"no thread has recorded anything:\n{output}"
         if set(WEIGHTS) <= set(counts(ops)):
             return
 
