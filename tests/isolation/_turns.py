@@ -17,6 +17,7 @@ import pymysql
 from pymysql.constants import ER
 
 from basaltcli.server import Server
+from tests.support import waits
 from tests.support.watchdog import Watchdog
 
 PAUSE = "pause"
@@ -29,8 +30,6 @@ _RECORD_CHANGED = 1020
 ABORTS = (ER.LOCK_DEADLOCK, _RECORD_CHANGED)
 # The statement is undone, its transaction goes on.
 UNDONE = (ER.LOCK_WAIT_TIMEOUT, ER.QUERY_INTERRUPTED)
-# The server's states of a session that waits for another, row locks left out.
-_BLOCKED_STATES = ("User lock", "Waiting for ")
 Row = tuple[object, ...]
 
 
@@ -299,7 +298,7 @@ class Turns:
             waiting = [each for each in busy if each not in over]
             if over:
                 calm = 0
-            elif not waiting or self._all_wait(waiting):
+            elif not waiting or waits.all_wait(self._ask, {each.thread_id for each in waiting}):
                 calm += 1
             else:
                 calm = 0
@@ -308,16 +307,6 @@ class Turns:
         for session in self._sessions.values():
             if session.event is not None:
                 session.event.has_waited = True
-
-    def _all_wait(self, busy: Sequence[_Session]) -> bool:
-        states = {int(str(row[0])): str(row[1]) for row in self._ask(
-            "SELECT ID, STATE FROM information_schema.PROCESSLIST")}
-        others = [each for each in busy
-                  if not states.get(each.thread_id, "").startswith(_BLOCKED_STATES)]
-        if not others:
-            return True
-        waits = self._ask("SHOW GLOBAL STATUS LIKE 'Rocksdb_row_lock_current_waits'")
-        return int(str(waits[0][1])) >= len(others)
 
     def _ask(self, sql: str) -> list[Row]:
         try:
