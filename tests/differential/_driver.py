@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from basaltcli.server import Server
@@ -27,14 +27,19 @@ _LOG_LINES = 60
 # Cases between two looks at what is left in the files.
 _AUDIT_EVERY = 10
 
+MakePair = Callable[[Server], Pair]
+
 
 class DifferentialTest:
     """The server, and cases until the time is over."""
 
     def __init__(self, work: Workspace, arguments: argparse.Namespace,
-                 make_generator: MakeGenerator) -> None:
+                 make_generator: MakeGenerator, make_pair: MakePair,
+                 options: Sequence[str]) -> None:
         self._work = work
         self._make_generator = make_generator
+        self._make_pair = make_pair
+        self._options = (*_OPTIONS, *options)
         self._arguments = arguments
         self._servers = 0
         self.counts = Counts()
@@ -114,10 +119,10 @@ class DifferentialTest:
     def _start(self) -> None:
         """A server on a new data directory."""
         self._servers += 1
-        self._server: Server = self._work.server(f"data{self._servers}", options=_OPTIONS,
+        self._server: Server = self._work.server(f"data{self._servers}", options=self._options,
                                                  environment=_TIME_ZONE)
         self._server.start()
-        self._pair = Pair(self._server)
+        self._pair = self._make_pair(self._server)
         prober = self._pair.prober()
         self._collations = Collations(prober)
         supported, self._refused = features(prober)
@@ -174,17 +179,19 @@ def _comment(text: str) -> str:
 
 
 def main(description: str, make_generator: MakeGenerator, *, seconds: float,
-         statements: int, scripts: Sequence[Path] = ()) -> int:
+         statements: int, scripts: Sequence[Path] = (), make_pair: MakePair = Pair,
+         options: Sequence[str] = ()) -> int:
     """The whole test, as the command line wants it; returns the exit code.
 
-    `scripts` are run before random cases, unless a number of these is asked for.
+    `scripts` are run before random cases, unless a number of these is asked for. `options` are the
+    server's, beside those of all such tests.
     """
     # Error messages and sort orders must not depend on the caller's language.
     os.environ["LC_ALL"] = "C.UTF-8"
     arguments = _parse(description, seconds, statements)
 
     def run(work: Workspace, arguments: argparse.Namespace) -> Tally:
-        test = DifferentialTest(work, arguments, make_generator)
+        test = DifferentialTest(work, arguments, make_generator, make_pair, options)
         if arguments.script or not arguments.cases:
             test.replay(arguments.script or scripts)
         if not arguments.script:

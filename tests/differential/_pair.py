@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from socket import SHUT_RDWR
 from typing import Any
 
 import pymysql
@@ -20,7 +21,7 @@ _DATABASE = re.compile(r"db_(?:innodb|rocksd)")
 _DATABASE_BYTES = re.compile(rb"db_(?:innodb|rocksd)")
 _ENGINE_BYTES = re.compile(rb"ENGINE=(?:InnoDB|ROCKSDB)")
 # Stands in statements for the side's own database, where a name has to be one side's only.
-_OWN = "db_side"
+OWN = "db_side"
 _TEMPORARY_NAME = re.compile(r"#sql[-\w]*")
 _GONE = (2006, 2013, 2014, 2055)
 _ANSWER_TIMEOUT = 120
@@ -56,29 +57,25 @@ class Side:
         self.engine = engine
         self._watchdog = watchdog
         self._server = server
-        self._database = database or _DATABASES[engine]
+        self.database = database or _DATABASES[engine]
         self._connection: pymysql.connections.Connection | None = None
 
     def reset(self) -> None:
         """An empty database, and a session as new."""
-        self.close()
-        # Values come as they are stored: without a character set for results, undecoded.
-        try:
-            self._connection = self._server.connect(
-                use_unicode=False, conv={}, autocommit=None, read_timeout=_ANSWER_TIMEOUT)
-        except pymysql.err.OperationalError as error:
-            raise ServerGone(str(error)) from error
-        name = self._database
-        for sql in (f"DROP DATABASE IF EXISTS {name}", f"CREATE DATABASE {name}", f"USE {name}",
-                    f"SET default_storage_engine = {self.engine}",
-                    f"SET default_tmp_storage_engine = {self.engine}",
-                    "SET character_set_results = NULL"):
-            self._send(sql)
+        self._connect()
+        for verb in ("DROP DATABASE IF EXISTS", "CREATE DATABASE"):
+            self._send(f"{verb} {self.database}")
+        self._begin_session()
+
+    def reconnect(self) -> None:
+        """A session as new, in the database as it is."""
+        self._connect()
+        self._begin_session()
 
     def drop(self) -> None:
         """No database, and no session."""
         self.reset()
-        self._send(f"DROP DATABASE {self._database}")
+        self._send(f"DROP DATABASE {self.database}")
         self.close()
 
     def close(self) -> None:
@@ -86,10 +83,22 @@ class Side:
             self._connection.close()
         self._connection = None
 
+    def thread_id(self) -> int:
+        """The session's number in the server."""
+        assert self._connection is not None
+        return self._connection.thread_id()
+
+    def hang_up(self) -> None:
+        """The client goes away. A thread that waits for an answer gets ServerGone."""
+        # The driver has no public name for this; it is gone with a connection that has ended.
+        socket: Any = self._connection._sock  # type: ignore[union-attr]
+        if socket is not None:
+            socket.shutdown(SHUT_RDWR)
+
     def run(self, sql: str) -> Answer:
         """A statement's answer; errors are answers too. Raises ServerGone and Overrun."""
         assert self._connection is not None
-        sql = sql.replace(_OWN, self._database)
+        sql = sql.replace(OWN, self.database)
         try:
             with self._watchdog.over(self._connection.thread_id()):
                 answer = self._send(sql)
@@ -121,6 +130,21 @@ class Side:
         for each in clean_up:
             self._send(each)
         return answer.error == 0
+
+    def _connect(self) -> None:
+        self.close()
+        # Values come as they are stored: without a character set for results, undecoded.
+        try:
+            self._connection = self._server.connect(
+                use_unicode=False, conv={}, autocommit=None, read_timeout=_ANSWER_TIMEOUT)
+        except pymysql.err.OperationalError as error:
+            raise ServerGone(str(error)) from error
+
+    def _begin_session(self) -> None:
+        for sql in (f"USE {self.database}", f"SET default_storage_engine = {self.engine}",
+                    f"SET default_tmp_storage_engine = {self.engine}",
+                    "SET character_set_results = NULL"):
+            self._send(sql)
 
     def _send(self, sql: str) -> Answer:
         assert self._connection is not None

@@ -31,6 +31,9 @@ _UNCHECKED = Comparison(warnings=False, names_key=False)
 class Programs:
     """Draws the statements of one case. Ask for the next only when the last has been answered."""
 
+    # How many tables have hundreds of rows.
+    share_of_large = 0.08
+
     def __init__(self, seed: int, collations: Collations, features: Collection[str]) -> None:
         self._chance = random.Random(f"{seed} programs")
         designer = Designer(self._chance, collations, features)
@@ -91,7 +94,8 @@ class Programs:
 
     def _transaction(self) -> Iterator[Statement]:
         chance = self._chance
-        begin, end = self._ends()
+        self._transactions += 1
+        begin, end = _ends(chance, self._transactions)
         yield from (Statement(sql) for sql in begin)
         savepoints: list[str] = []
         for _ in range(chance.choice((1, 2, 3, 3, 4, 6))):
@@ -108,22 +112,6 @@ class Programs:
         yield from (Statement(sql) for sql in end)
         if begin:
             yield from self._temporary.end(end[-1])
-
-    def _ends(self) -> tuple[list[str], list[str]]:
-        """How a transaction begins and ends; without a beginning it is a single statement."""
-        chance = self._chance
-        self._transactions += 1
-        kind = chance.random()
-        if kind < 0.2:
-            return [], []
-        if kind < 0.85:
-            begin = chance.choice(("BEGIN", "BEGIN", "START TRANSACTION WITH CONSISTENT SNAPSHOT"))
-            return [begin], [chance.choice(("COMMIT", "COMMIT", "ROLLBACK"))]
-        xid = f"'db_side_{self._transactions}'"
-        ends = chance.choice((["XA PREPARE", "XA COMMIT"], ["XA PREPARE", "XA ROLLBACK"],
-                              ["XA COMMIT"], ["XA ROLLBACK"]))
-        phase = " ONE PHASE" if ends == ["XA COMMIT"] else ""
-        return [f"XA START {xid}"], [f"XA END {xid}", *(f"{end} {xid}{phase}" for end in ends)]
 
     def _savepoint(self, names: list[str]) -> Iterator[Statement]:
         kind = self._chance.random()
@@ -168,15 +156,20 @@ class Programs:
         if kind < 0.17:
             yield from self._counters.step()
             return
+        yield self._change(chance.choice(self._tables))
+        if not self._has_savepoints or self._has_succeeded:
+            yield from self._look()
+
+    def _change(self, table: ProgramTable) -> Statement:
+        """Changes tables; `_has_succeeded` says afterwards whether it did."""
         makers: tuple[Callable[[ProgramTable], Statement], ...] = (
             self._insert, self._insert, self._move, self._move, self._move, self._move_limited,
             self._shift, self._move_join, self._delete, self._delete_join, self._copy, self._copy,
             self._copy_onto, self._update, self._update, self._call, self._call)
-        table = chance.choice(self._tables)
         self._has_succeeded = False
-        yield replace(chance.choice(makers)(table), accepted=self._succeeded)
-        if self._has_savepoints and not self._has_succeeded:
-            return
+        return replace(self._chance.choice(makers)(table), accepted=self._succeeded)
+
+    def _look(self) -> Iterator[Statement]:
         for each in self._tables:
             history = " FOR SYSTEM_TIME ALL" if each.is_versioned else ""
             hint = self._hint(each)
@@ -188,7 +181,7 @@ class Programs:
     def _fill(self, table: ProgramTable) -> list[Statement]:
         count = self._chance.choice((3, 8, 8, 20))
         statements = [self._rows(table, "INSERT IGNORE", 1) for _ in range(count)]
-        if self._chance.random() < 0.08:
+        if self._chance.random() < self.share_of_large:
             # Enough for the entries to come in several runs.
             names = ["id", "b", "u", "k", "n", "s"] + (["name"] if table.mover == "name" else [])
             more = ", CONCAT('m', seq)" if table.mover == "name" else ""
@@ -388,3 +381,18 @@ class Programs:
         if not table.keys or self._chance.random() < 0.6:
             return ""
         return f" FORCE INDEX ({self._chance.choice(table.key_names)})"
+
+
+def _ends(chance: random.Random, number: int) -> tuple[list[str], list[str]]:
+    """How a transaction begins and ends; without a beginning it is a single statement."""
+    kind = chance.random()
+    if kind < 0.2:
+        return [], []
+    if kind < 0.85:
+        begin = chance.choice(("BEGIN", "BEGIN", "START TRANSACTION WITH CONSISTENT SNAPSHOT"))
+        return [begin], [chance.choice(("COMMIT", "COMMIT", "ROLLBACK"))]
+    xid = f"'db_side_{number}'"
+    ends = chance.choice((["XA PREPARE", "XA COMMIT"], ["XA PREPARE", "XA ROLLBACK"],
+                          ["XA COMMIT"], ["XA ROLLBACK"]))
+    phase = " ONE PHASE" if ends == ["XA COMMIT"] else ""
+    return [f"XA START {xid}"], [f"XA END {xid}", *(f"{end} {xid}{phase}" for end in ends)]

@@ -24,11 +24,17 @@ from tests.support import checks
 
 
 class BinlogReplay:
-    """Binary log of one server, replayed file by file. Tables need a primary key."""
+    """Binary log of one server, replayed file by file. compare() needs primary keys.
 
-    def __init__(self, server: Server, databases: Sequence[str]) -> None:
+    `options` of mariadb-binlog may choose what is read: changes of other databases are not to be
+    made once more.
+    """
+
+    def __init__(self, server: Server, databases: Sequence[str],
+                 options: Sequence[str] = ()) -> None:
         self.server = server
         self.databases = tuple(databases)
+        self._options = tuple(options)
         self.transactions = 0
         self._done: set[str] = set()
 
@@ -37,7 +43,7 @@ class BinlogReplay:
         with self.server.connect() as connection, connection.cursor() as cursor:
             cursor.execute("SET sql_log_bin = 0")
             for database in self.databases:
-                cursor.execute(f"CREATE DATABASE {_copy_of(database)}")
+                cursor.execute(f"CREATE DATABASE {copy_of(database)}")
             for original, copy in self._tables():
                 cursor.execute(f"CREATE TABLE {copy} LIKE {original}")
                 cursor.execute(f"ALTER TABLE {copy} ENGINE=InnoDB")
@@ -65,7 +71,7 @@ class BinlogReplay:
 
     def _tables(self) -> list[tuple[str, str]]:
         """Names of the tables and of their copies."""
-        return [(f"{database}.{name}", f"{_copy_of(database)}.{name}")
+        return [(f"{database}.{name}", f"{copy_of(database)}.{name}")
                 for database in self.databases
                 for (name,) in self.server.query(
                     "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s "
@@ -73,10 +79,11 @@ class BinlogReplay:
 
     def _replay(self, files: list[Path]) -> list[str]:
         release = self.server.release
-        rewrites = [f"--rewrite-db={database}->{_copy_of(database)}"
+        rewrites = [f"--rewrite-db={database}->{copy_of(database)}"
                     for database in self.databases]
         read = [str(release.program("mariadb-binlog")), "--no-defaults", "--disable-log-bin",
-                f"--character-sets-dir={release.usr}/share/mysql/charsets", *rewrites]
+                f"--character-sets-dir={release.usr}/share/mysql/charsets", *rewrites,
+                *self._options]
         problems, changes = [], b""
         for file in files:
             decoded = subprocess.run([*read, str(file)], capture_output=True, check=False)
@@ -99,5 +106,6 @@ class BinlogReplay:
         return problems
 
 
-def _copy_of(database: str) -> str:
+def copy_of(database: str) -> str:
+    """The database that has the copies."""
     return f"{database}_replayed"
