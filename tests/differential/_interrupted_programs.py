@@ -104,6 +104,8 @@ class InterruptedPrograms(Programs):
         how = chance.choice(_HOWS)
         if how is How.LOCK_TIME and "tried(" in sql:
             how = How.KILL_QUERY  # the function has a handler for the other one
+        if how is How.STATEMENT_TIME and sql.startswith("ALTER"):
+            how = How.KILL_QUERY  # the other one is in the binary log, and is obeyed from there
         held = tuple(self._held(chance.choice((table, table, table, *self._tables)))
                      for _ in range(chance.choice((1, 1, 1, 2, 3))))
         after_ms = chance.choice((0, 1, 3, 10)) if chance.random() < 0.2 else None
