@@ -76,9 +76,13 @@ def test_the_error_is_not_hidden_by_the_seconds_around_it():
     assert "tps" not in error.value.message
 
 
-def test_a_thread_that_fails_when_it_ends_fails_the_client():
+def test_a_thread_that_fails_when_it_ends_fails_the_client(tmp_path):
     """sysbench's exit code is 0 then, and what the thread has recorded is missing."""
-    script = Path(__file__).with_name("captured") / "fails_when_done.lua"
+    script = tmp_path / "fails_when_done.lua"
+    script.write_text("""
+function event() end
+function thread_done() error("no such place") end
+""")
     with pytest.raises(BasaltError, match="no such place"):
         sysbench.run_command(Client("ends", script, 2, {}), Path("/nowhere"), "run", events=4)
 

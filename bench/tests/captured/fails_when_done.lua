@@ -1,6 +1,0 @@
-function event()
-end
-
-function thread_done()
-   error("no such place")
-end
