@@ -8,6 +8,11 @@ are in memory, when they are in files, and after ANALYZE and OPTIMIZE, the numbe
 distinct values must be within a factor of the true ones, lengths within a factor of each other,
 and times must be there where InnoDB has them. The factors are wide: they judge kinds of error, not
 estimates.
+
+Figures are made anew when somebody asks, but only so often that this takes less than a hundredth of
+the time (stats/table_statistics.h). Where a machine is slow, a look may come within such a pause. So
+what is wrong is looked at again until the pause must be over; and it may not be wrong at first in
+more than a third of all looks.
 """
 
 from __future__ import annotations
@@ -15,6 +20,7 @@ from __future__ import annotations
 import argparse
 import random
 import sys
+import time
 from collections.abc import Sequence
 
 from basaltcli.server import Server
@@ -29,6 +35,9 @@ _FEW = 3
 # Files are smaller than rows in memory, by what compression gives.
 _LENGTH_FACTOR = 12.0
 _COUNTS = (1, 2, 10, 100, 1000, 30000)
+# A refresh takes some 10 ms, its pause a hundred times as long; more under load.
+_PAUSE_MAX_S = 10.0
+_LATE_SHARE = 1 / 3
 
 
 class Figures:
@@ -36,6 +45,8 @@ class Figures:
 
     def __init__(self, server: Server, seed: int) -> None:
         self.problems: list[str] = []
+        self.looks = 0
+        self.late = 0
         self._server = server
         self._chance = random.Random(f"{seed} figures")
         chance = self._chance
@@ -93,6 +104,19 @@ class Figures:
             connection.commit()
 
     def _look(self, when: str) -> tuple[str, int, int]:
+        """What is told, once it is right, or after the longest pause. Notes what is still wrong."""
+        self.looks += 1
+        deadline = time.monotonic() + _PAUSE_MAX_S
+        lengths, problems = self._look_once(when)
+        self.late += bool(problems)
+        while problems and time.monotonic() < deadline:
+            time.sleep(0.2)
+            lengths, problems = self._look_once(when)
+        self.problems += problems
+        return lengths
+
+    def _look_once(self, when: str) -> tuple[tuple[str, int, int], list[str]]:
+        problems: list[str] = []
         # A new look: the server keeps figures of open tables.
         self._do("FLUSH TABLES t")
         expected = {("PRIMARY", 1): self._rows}
@@ -101,20 +125,18 @@ class Figures:
         for row in self._do("SHOW INDEX FROM t"):
             at = (str(row[2]), int(row[3]))
             if at in expected:
-                self._judge(f"distinct values of {at[0]}", when, row[6], expected[at])
+                problems += _judge(f"distinct values of {at[0]}", when, row[6], expected[at])
         told = self._do("SELECT TABLE_ROWS, DATA_LENGTH, INDEX_LENGTH, CREATE_TIME, UPDATE_TIME "
                         "FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND "
                         "TABLE_NAME = 't'")[0]
-        self._judge("rows", when, told[0], self._rows)
+        problems += _judge("rows", when, told[0], self._rows)
+        for name, value in zip(("DATA_LENGTH", "INDEX_LENGTH"), told[1:3], strict=True):
+            if not value:
+                problems.append(f"{when}: {name} is {value}")
         for name, value in zip(("CREATE_TIME", "UPDATE_TIME"), told[3:], strict=True):
             if value is None:
-                self.problems.append(f"{when}: {name} is NULL")
-        return when, int(told[1]), int(told[2])
-
-    def _judge(self, what: str, when: str, found: object, expected: int) -> None:
-        number = -1 if found is None else int(str(found))
-        if not expected / _FACTOR - _FEW <= number <= expected * _FACTOR + _FEW:
-            self.problems.append(f"{when}: {what}: {found}, and there are {expected}")
+                problems.append(f"{when}: {name} is NULL")
+        return (when, int(told[1]), int(told[2])), problems
 
     def _compare_lengths(self, lengths: Sequence[tuple[str, int, int]]) -> None:
         for at, name in ((1, "DATA_LENGTH"), (2, "INDEX_LENGTH")):
@@ -130,19 +152,31 @@ class Figures:
             return list(cursor.fetchall()) if cursor.description else []
 
 
+def _judge(what: str, when: str, found: object, expected: int) -> list[str]:
+    number = -1 if found is None else int(str(found))
+    if expected / _FACTOR - _FEW <= number <= expected * _FACTOR + _FEW:
+        return []
+    return [f"{when}: {what}: {found}, and there are {expected}"]
+
+
 def run(work: Workspace, arguments: argparse.Namespace) -> Tally:
     """All cases."""
     server = work.server("data", options=("--loose-rocksdb-flush-log-at-trx-commit=0",))
     server.start()
     server.query(f"CREATE DATABASE {_DATABASE}")
-    failed = 0
+    failed = looks = late = 0
     for seed in range(arguments.seed, arguments.seed + arguments.cases):
-        problems = Figures(server, seed).run()
+        figures = Figures(server, seed)
+        problems = figures.run()
+        looks += figures.looks
+        late += figures.late
         failed += bool(problems)
         if problems:
             print(f"seed {seed}:", *(f"  {each}" for each in problems), sep="\n", flush=True)
     server.stop()
-    return Tally(arguments.cases - failed, failed)
+    print(f"{late} of {looks} looks were right only after a pause, or never", flush=True)
+    passed = arguments.cases - failed
+    return Tally(passed, failed + (late > looks * _LATE_SHARE))
 
 
 def main() -> int:
