@@ -90,6 +90,13 @@ void BuildDirectory::remove_all(const std::string& database) {
   if (fs::exists(path, error)) remove_tree(path);
 }
 
+void BuildDirectory::remove_files(std::string_view prefix) const {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(path_, error)) {
+    if (entry.path().filename().string().starts_with(prefix)) remove_tree(entry.path());
+  }
+}
+
 Status BuildDirectory::sync() const {
   const fs::path path = path_;
   BASALT_TRY(sync_directory(path));

@@ -3,6 +3,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/status.h"
@@ -34,6 +35,8 @@ class BuildDirectory {
 
   const std::string& path() const { return path_; }
   std::uint32_t number() const { return number_; }
+  // Removes the files in it whose names begin with `prefix`.
+  void remove_files(std::string_view prefix) const;
   // It is to stay, and all that is in it.
   void leave() { is_left_ = true; }
   // Makes the names of the directory and of what is in it survive a crash of the machine. kIoError.

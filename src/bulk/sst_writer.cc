@@ -21,8 +21,11 @@ struct SstWriter::Writer {
 };
 
 SstWriter::SstWriter(const rdb::Options& options, rdb::ColumnFamilyHandle* family,
-                     wal::Health& health, std::string path)
-    : health_(health), path_(std::move(path)), writer_(std::make_unique<Writer>(options, family)) {}
+                     wal::Health& health, std::string path, std::uint64_t file_bytes_max)
+    : health_(health),
+      path_(std::move(path)),
+      file_bytes_max_(file_bytes_max),
+      writer_(std::make_unique<Writer>(options, family)) {}
 
 SstWriter::~SstWriter() = default;
 
@@ -39,13 +42,33 @@ Status SstWriter::end_file() {
   return rdb::from_rocksdb(writer_->files.Finish());
 }
 
-Status SstWriter::put(std::string_view key, std::string_view value) {
+Status SstWriter::begin_entry() {
   // Each entry asks, since others write at the same time and all share the space that is left.
   BASALT_TRY(health_.check_writable());
-  if (!file_is_open_) BASALT_TRY(begin_file());
-  BASALT_TRY(rdb::from_rocksdb(writer_->files.Put(rdb::slice_of(key), rdb::slice_of(value))));
-  if (writer_->files.FileSize() < writer_->options.target_file_size_base) return Status::ok();
+  return file_is_open_ ? Status::ok() : begin_file();
+}
+
+Status SstWriter::end_full_file() {
+  if (writer_->files.FileSize() < file_bytes_max_) return Status::ok();
   return end_file();
+}
+
+Status SstWriter::put(std::string_view key, std::string_view value) {
+  BASALT_TRY(begin_entry());
+  BASALT_TRY(rdb::from_rocksdb(writer_->files.Put(rdb::slice_of(key), rdb::slice_of(value))));
+  return end_full_file();
+}
+
+Status SstWriter::remove(std::string_view key) {
+  BASALT_TRY(begin_entry());
+  BASALT_TRY(rdb::from_rocksdb(writer_->files.Delete(rdb::slice_of(key))));
+  return end_full_file();
+}
+
+Status SstWriter::remove_single(std::string_view key) {
+  BASALT_TRY(begin_entry());
+  BASALT_TRY(rdb::from_rocksdb(writer_->files.SingleDelete(rdb::slice_of(key))));
+  return end_full_file();
 }
 
 Status SstWriter::finish() { return file_is_open_ ? end_file() : Status::ok(); }

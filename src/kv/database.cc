@@ -385,10 +385,14 @@ std::unique_ptr<bulk::ExternalSort> Database::new_external_sort(std::string path
                                               memory_bytes);
 }
 
-std::unique_ptr<bulk::SstWriter> Database::new_sst_writer(FamilyId family, std::string path) {
+std::unique_ptr<bulk::SstWriter> Database::new_sst_writer(FamilyId family, std::string path,
+                                                          bool is_one_file) {
   rdb::ColumnFamilyHandle* const handle = family_handle(family);
-  return std::make_unique<bulk::SstWriter>(db_->GetBaseDB()->GetOptions(handle), handle, *health_,
-                                           std::move(path));
+  const rdb::Options options = db_->GetBaseDB()->GetOptions(handle);
+  const std::uint64_t file_bytes_max =
+      is_one_file ? std::numeric_limits<std::uint64_t>::max() : options.target_file_size_base;
+  return std::make_unique<bulk::SstWriter>(options, handle, *health_, std::move(path),
+                                           file_bytes_max);
 }
 
 Status Database::ingest(FamilyId family, const std::vector<std::string>& paths) {
@@ -408,7 +412,6 @@ Status Database::ingest(std::span<const FamilyFiles> files, Ingested seen) {
   std::size_t file_count = 0;
   for (const FamilyFiles& of_family : files) {
     if (of_family.paths.empty()) continue;
-    BASALT_DEBUG_ASSERT(of_family.family != kSystemFamily);
     file_count += of_family.paths.size();
     rdb::IngestExternalFileArg& argument = families.emplace_back();
     argument.column_family = family_handle(of_family.family);

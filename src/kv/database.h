@@ -102,6 +102,11 @@ class PinnedValues {
   // For layers that may see RocksDB: room for the values of `keys`, see rocksdb_reads.h.
   struct Slots;
   Slots& prepare(std::span<const std::string> keys);
+  // What the latest read has put there.
+  Slots& slots() {
+    BASALT_DEBUG_ASSERT(slots_ != nullptr);
+    return *slots_;
+  }
   // After a read into the slots: its error, if there was one.
   Status status() const;
 
@@ -251,8 +256,10 @@ class Database {
   // Sorts entries of one index, see bulk/external_sort.h; `path`: of a file for what does not fit
   // into `memory_bytes`.
   std::unique_ptr<bulk::ExternalSort> new_external_sort(std::string path, std::size_t memory_bytes);
-  // Writes files for ingest(), whose paths begin with `path`, see bulk/sst_writer.h.
-  std::unique_ptr<bulk::SstWriter> new_sst_writer(FamilyId family, std::string path);
+  // Writes files for ingest(), whose paths begin with `path`, see bulk/sst_writer.h: as large as
+  // compactions make them, or one.
+  std::unique_ptr<bulk::SstWriter> new_sst_writer(FamilyId family, std::string path,
+                                                  bool is_one_file = false);
   // Makes the entries of files (bulk/sst_writer.h) part of the database, all at once and durably;
   // the files are gone then. Of the entries' keys none may be there, and nobody may be writing one.
   // kReadOnly while the database is.

@@ -126,7 +126,7 @@ void Session::register_statement() {
   transaction_->set_fill_cache(fills_cache(thd_));
   transaction_->lock_owner().set_deadlock_detect(detects_deadlocks(thd_));
   transaction_->lock_owner().set_reported_timeout_ms(lock_wait_timeout_ms(thd_));
-  transaction_->set_memory_max(batch_bytes_max(thd_), opt_bin_log);
+  transaction_->set_memory_max(batch_bytes_max(thd_), batch_spill_bytes(thd_), opt_bin_log);
   commits_in_the_middle_ = commits_in_the_middle(thd_);
   trans_register_ha(thd_, false, g_plugin->hton, 0);
   if (thd_test_options(thd_, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN)) {
@@ -199,12 +199,19 @@ Status Session::commit_copy() {
   return the_engine().database().sync_wal();
 }
 
+Status Session::end_row() {
+  BASALT_TRY(commit_in_the_middle());
+  return transaction_->spill_if_large();
+}
+
 Status Session::commit_in_the_middle() {
   if (!commits_in_the_middle_) return Status::ok();
   if (thd_->in_sub_stmt != 0 || thd_->rgi_slave != nullptr ||
       thd_->transaction->xid_state.is_explicit_XA()) {
     return Status::ok();
   }
+  // What is in files comes all together.
+  if (transaction_->has_changes_in_files()) return Status::ok();
   if (++rows_since_commit_ < rows_of_commit(thd_)) return Status::ok();
   BASALT_TRY(transaction_->commit_portion(commit_durability(thd_)));
   rows_that_stay_ += std::exchange(rows_since_commit_, 0);

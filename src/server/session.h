@@ -80,11 +80,11 @@ class Session final : public table::Interruption {
   // Rolls back the portion that is not committed.
   void abandon_copy() { copy_.reset(); }
 
-  // ---- rocksdb_commit_in_the_middle
-
-  // A row was changed: commits what the transaction has changed so far, if it is asked for after so
-  // many. Not in XA transactions, functions and triggers, nor on behalf of a replication source.
-  Status commit_in_the_middle();
+  // A row was changed, and nobody holds what was read of own changes: moves changes to files if
+  // they take too much memory. Before, with rocksdb_commit_in_the_middle, commits what was changed
+  // so far, if it is asked for after so many rows; not in XA transactions, functions and triggers,
+  // nor on behalf of a replication source.
+  Status end_row();
   // How many rows of the transaction that is rolled back, or whose statement is, stay.
   std::uint64_t take_rows_that_stay() { return std::exchange(rows_that_stay_, 0); }
 
@@ -106,6 +106,7 @@ class Session final : public table::Interruption {
   bool take_owed_sync() { return std::exchange(owes_sync_, false); }
 
  private:
+  Status commit_in_the_middle();
   // Goes on with `other`, and returns the transaction that was.
   std::unique_ptr<txn::Transaction> exchange(std::unique_ptr<txn::Transaction> other);
 

@@ -395,6 +395,12 @@ std::uint64_t batch_bytes_max(THD* thd) {
   return bytes != 0 ? bytes : the_engine().database().options().batch_bytes_max;
 }
 
+std::uint64_t batch_spill_bytes(THD* thd) {
+  const std::uint64_t given = THDVAR(thd, write_batch_spill_bytes);
+  if (given != 0) return given;
+  return THDVAR(thd, write_batch_max_bytes) != 0 ? 0 : batch_bytes_max(thd) / 3;
+}
+
 bool bulk_load(THD* thd) { return THDVAR(thd, bulk_load) != 0; }
 
 bool commits_in_the_middle(THD* thd) { return THDVAR(thd, commit_in_the_middle) != 0; }

@@ -45,6 +45,8 @@ std::size_t max_row_locks(THD* thd);
 std::uint64_t given_batch_bytes_max();
 // How many bytes the changes of a transaction of this connection may take.
 std::uint64_t batch_bytes_max(THD* thd);
+// With how many bytes of changes the session's transactions move them to files; 0: never.
+std::uint64_t batch_spill_bytes(THD* thd);
 // Whether statements of this connection that insert many rows write them to files.
 bool bulk_load(THD* thd);
 // Whether they commit within themselves, and after how many rows.

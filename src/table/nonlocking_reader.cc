@@ -57,10 +57,12 @@ Status NonLockingReader::find_unique(std::string_view key, bool defers_row, std:
 Status NonLockingReader::is_entry_hidden(std::string_view entry_key, bool& hidden) {
   hidden = false;
   txn::Transaction& transaction = iterator_.transaction();
-  switch (transaction.own_version(table_.family(0), fetcher_.primary_key(), own_row_)) {
-    case txn::Transaction::OwnVersion::kNone: return Status::ok();
-    case txn::Transaction::OwnVersion::kRemoved: hidden = true; return Status::ok();
-    case txn::Transaction::OwnVersion::kPut: break;
+  auto version = txn::OwnVersion::kNone;
+  BASALT_TRY(transaction.own_version(table_.family(0), fetcher_.primary_key(), version, own_row_));
+  switch (version) {
+    case txn::OwnVersion::kNone: return Status::ok();
+    case txn::OwnVersion::kRemoved: hidden = true; return Status::ok();
+    case txn::OwnVersion::kPut: break;
   }
   // We have locked the row: what is committed of its entries and not removed by us is its own.
   std::string owner;

@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "kv/rocksdb_reads.h"
+#include "txn/batch_changes.h"
 
 namespace basalt::txn {
 
@@ -37,8 +38,9 @@ bool PendingInserts::find_loaded(std::string_view lower, std::string_view upper,
   const MutexLock guard(spans_mutex_);
   for (const LoadedKeys& keys : loaded_) {
     if (keys.last < lower || keys.first >= upper) continue;
-    key = keys.first;
-    value = keys.first_value;
+    if (keys.put && keys.put->first.empty()) continue;
+    key = keys.put ? keys.put->first : keys.first;
+    value = keys.put ? keys.put->second : keys.first_value;
     return true;
   }
   return false;
@@ -73,15 +75,28 @@ bool PendingInserts::find(const kv::Database& database, kv::FamilyId family, std
   if (find_loaded(lower, upper, key, value)) return true;
   const MutexLock guard(batch_mutex_);
   if (writes_ == nullptr) return false;
-  const std::unique_ptr<rdb::WBWIIterator> changes(
-      indexed_batch().NewIterator(database.family_handle(family)));
-  for (changes->Seek(rdb::slice_of(lower)); changes->Valid(); changes->Next()) {
-    const rdb::WriteEntry entry = changes->Entry();
-    if (entry.key.compare(rdb::slice_of(upper)) >= 0) return false;
-    if (entry.type != rdb::kPutRecord) continue;
-    key.assign(entry.key.data(), entry.key.size());
-    value.assign(entry.value.data(), entry.value.size());
+  const std::unique_ptr<ChangeSource> changes =
+      changes_of_runs(runs_, family, lower, upper,
+                      changes_of_batch(indexed_batch(), database.family_handle(family)));
+  for (changes->seek(lower); changes->is_valid() && changes->key() < upper; changes->next()) {
+    if (!changes->is_put()) continue;
+    key = changes->key();
+    value = changes->value();
     return true;
+  }
+  // Whoever asks may not pass over what cannot be read, and waits for a key of it.
+  return !changes->status().is_ok() && find_span(lower, upper, key, value);
+}
+
+bool PendingInserts::find_span(std::string_view lower, std::string_view upper, std::string& key,
+                               std::string& value) const {
+  for (const auto& run : runs_) {
+    for (const KeySpans::Span& span : run->keys().all()) {
+      if (span.last < lower || span.first >= upper) continue;
+      key = span.first;
+      value.clear();
+      return true;
+    }
   }
   return false;
 }

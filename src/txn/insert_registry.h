@@ -13,6 +13,7 @@
 #include "kv/database.h"
 #include "txn/key_spans.h"
 #include "txn/loaded_files.h"
+#include "txn/spilled_changes.h"
 
 namespace basalt_rocksdb {
 class Transaction;
@@ -44,6 +45,8 @@ class PendingInserts {
   void attach(basalt_rocksdb::Transaction* writes) BASALT_REQUIRES(batch_mutex_) {
     writes_ = writes;
   }
+  // What is in files, and no longer in its batch.
+  void set_runs(SpilledRuns runs) BASALT_REQUIRES(batch_mutex_) { runs_ = std::move(runs); }
   // Its batch is empty. Entries are found by their keys once somebody
   // asks, not before: most batches are written and never asked.
   void begin_batch() BASALT_REQUIRES(batch_mutex_);
@@ -68,15 +71,19 @@ class PendingInserts {
   bool may_touch(std::string_view lower, std::string_view upper) const;
   // The first key put into [lower, upper); or the first one of files that may have keys there,
   // which may be before the range. Waits while the batch is being written to the WAL.
+  // Where files cannot be read, some key that is changed, without its value.
   bool find(const kv::Database& database, kv::FamilyId family, std::string_view lower,
             std::string_view upper, std::string& key, std::string& value);
 
  private:
+  bool find_span(std::string_view lower, std::string_view upper, std::string& key,
+                 std::string& value) const BASALT_REQUIRES(batch_mutex_);
   bool find_loaded(std::string_view lower, std::string_view upper, std::string& key,
                    std::string& value) const;
 
   Mutex batch_mutex_{MutexRank::kBatch};
   basalt_rocksdb::Transaction* writes_ BASALT_GUARDED_BY(batch_mutex_) = nullptr;
+  SpilledRuns runs_ BASALT_GUARDED_BY(batch_mutex_);
   std::atomic<bool> is_indexed_ = false;
   mutable Mutex spans_mutex_{MutexRank::kInsertSpans};
   KeySpans spans_;  // changed by the transaction's thread, with the mutex

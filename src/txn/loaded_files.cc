@@ -14,7 +14,10 @@ namespace {
 // The type of the records among those of the system family.
 constexpr char kRecordType = '\x09';
 constexpr std::size_t kKeyBytes = 5;
+constexpr char kIngestedType = '\x0e';
 constexpr std::uint64_t kVersion = 1;
+// With a list of indexes.
+constexpr std::uint64_t kVersionOfChanges = 2;
 
 Status damaged() { return Status(ErrorCode::kCorruption, "the record of a load does not decode"); }
 
@@ -31,6 +34,17 @@ bool parse_files(const std::string& directory, std::string_view& bytes, kv::Fami
   return true;
 }
 
+bool parse_indexes(std::string_view& bytes, std::vector<std::uint32_t>& indexes) {
+  std::uint64_t count = 0;
+  if (!consume_varint(bytes, count) || count == 0) return false;
+  for (; count != 0; --count) {
+    std::uint64_t index = 0;
+    if (!consume_varint(bytes, index)) return false;
+    indexes.push_back(static_cast<std::uint32_t>(index));
+  }
+  return true;
+}
+
 }  // namespace
 
 std::string loaded_files_key(std::uint32_t directory) {
@@ -43,10 +57,18 @@ bool is_loaded_files_key(std::string_view key) {
   return key.size() == kKeyBytes && key.front() == kRecordType;
 }
 
+std::string ingested_files_key(std::uint32_t directory) {
+  std::string key(1, kIngestedType);
+  append_be32(key, directory);
+  return key;
+}
+
 std::string pack_loaded_files(const LoadedFiles& files) {
   BASALT_ASSERT(!files.row_key.empty());  // else nobody could tell later whether they are ingested
   std::string value;
-  append_varint(value, kVersion);
+  append_varint(value, files.indexes.empty() ? kVersion : kVersionOfChanges);
+  if (!files.indexes.empty()) append_varint(value, files.indexes.size());
+  for (const std::uint32_t index : files.indexes) append_varint(value, index);
   append_varint(value, files.row_family);
   append_length_prefixed(value, files.row_key);
   append_varint(value, files.files.size());
@@ -67,7 +89,9 @@ Result<LoadedFiles> parse_loaded_files(const std::string& directory, std::string
   std::uint64_t family = 0;
   std::uint64_t count = 0;
   std::string_view row_key;
-  if (!is_loaded_files_key(key) || !consume_varint(value, version) || version != kVersion ||
+  if (!is_loaded_files_key(key) || !consume_varint(value, version) || version < kVersion ||
+      version > kVersionOfChanges ||
+      (version == kVersionOfChanges && !parse_indexes(value, files.indexes)) ||
       !consume_varint(value, family) || !consume_length_prefixed(value, row_key) ||
       !consume_varint(value, count)) {
     return damaged();
@@ -114,7 +138,9 @@ Status forget_loaded_files(kv::Database& database, std::span<const LoadedFiles> 
                            kv::Durability durability) {
   kv::WriteBatch records;
   for (const LoadedFiles& load : loads) {
-    records.remove(kv::kSystemFamily, loaded_files_key(load.directory->number()));
+    const std::uint32_t number = load.directory->number();
+    records.remove(kv::kSystemFamily, loaded_files_key(number));
+    if (!load.indexes.empty()) records.remove(kv::kSystemFamily, ingested_files_key(number));
   }
   return database.write(records, durability);
 }

@@ -1,10 +1,12 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -19,8 +21,9 @@
 //             written the files are ingested, all together, and the record goes. A crash in between
 //             leaves the record, by which the next start does the rest.
 // Once        The locks of the rows are held until the record has gone: as long as it is there
-//             nobody else has changed the rows, so that one of them tells whether all are in the
-//             database already.
+//             nobody else has changed the rows, so that one of them, if it is new, tells whether
+//             all are in the database already. Else an entry does that the files bring for it, and
+//             that goes with the record.
 namespace basalt::txn {
 
 // The entries that files have of one index.
@@ -28,6 +31,8 @@ struct LoadedKeys {
   std::string first;
   std::string first_value;
   std::string last;
+  // Where files remove entries, too: one that is put, or empty if none is. Else the first one is.
+  std::optional<std::pair<std::string, std::string>> put = std::nullopt;
 };
 
 // The files of one directory.
@@ -37,9 +42,13 @@ struct LoadedFiles {
   // One of each index that has entries; the primary's first. After a crash one of each index and
   // file; none if the files cannot be read.
   std::vector<LoadedKeys> keys;
-  // The family and the key of one of the rows.
+  // The family and the key of one of the rows, or of an entry that is there for that.
   kv::FamilyId row_family = kv::kDefaultFamily;
   std::string row_key;
+  // Those with changes, if the files have more than new rows; else that of the row counts.
+  std::vector<std::uint32_t> indexes;
+  // In all files, after a crash.
+  std::uint64_t entry_count = 0;
 };
 
 // The record, of the system family: docs/formats/catalog.md.
@@ -49,6 +58,9 @@ std::string pack_loaded_files(const LoadedFiles& files);
 Result<LoadedFiles> parse_loaded_files(const std::string& directory, std::string_view key,
                                        std::string_view value);
 bool is_loaded_files_key(std::string_view key);
+// An entry of the system family that files bring with them which change what is there: as long as
+// the record is there, it tells that they are ingested.
+std::string ingested_files_key(std::uint32_t directory);
 
 // Whether the files may have been ingested by an earlier attempt.
 enum class Attempt : std::uint8_t { kFirst, kRepeated };

@@ -83,6 +83,7 @@ Status RecoveredLocks::lock_files(const Holder& holder, std::vector<LoadedFiles>
   }
   const bool locks_ranges = reader.entry_count() > kSingleKeysMax;
   for (const LoadedFiles& load : loads) {
+    for (const std::uint32_t index : load.indexes) holder.changed.note(index);
     for (const LoadedKeys& keys : load.keys) {
       holder.inserts.note_loaded(keys);
       holder.changed.note(KeySpans::index_of(keys.first));
@@ -108,10 +109,12 @@ void RecoveredLocks::lock_unread(const Holder& holder, std::vector<LoadedFiles>&
   for (LoadedFiles& load : loads) {
     BASALT_DEBUG_ASSERT(!load.row_key.empty());
     load.keys.clear();
-    const std::uint32_t index = KeySpans::index_of(load.row_key);
-    holder.changed.note(index);
-    KeyRange rows = index_key_range(index);
-    ranges_.push_back({holder.owner, std::move(rows.lower), std::move(rows.upper)});
+    if (load.indexes.empty()) load.indexes.push_back(KeySpans::index_of(load.row_key));
+    for (const std::uint32_t index : load.indexes) {
+      holder.changed.note(index);
+      KeyRange all = index_key_range(index);
+      ranges_.push_back({holder.owner, std::move(all.lower), std::move(all.upper)});
+    }
   }
   log_message(LogLevel::kWarning,
               "a prepared transaction has rows in files that cannot be read, so that it can only "

@@ -12,6 +12,8 @@
 #include "base/remedies.h"
 #include "kv/rocksdb_reads.h"
 #include "rdb/status_conversion.h"
+#include "txn/batch_changes.h"
+#include "txn/overlay_iterator.h"
 #include "txn/transaction_manager.h"
 #include "txn/union_iterator.h"
 
@@ -31,7 +33,10 @@ constexpr std::uint64_t kKeptBatchBytes = std::uint64_t{1} << 20;
 }  // namespace
 
 Transaction::Transaction(TransactionManager& manager, std::uint64_t id, void* user)
-    : manager_(manager), owner_(id, user), undecided_(manager.shared_undecided()) {
+    : manager_(manager),
+      owner_(id, user),
+      spilled_(manager.database()),
+      undecided_(manager.shared_undecided()) {
   undecided_->enter(changed_indexes_);
 }
 
@@ -74,6 +79,7 @@ void Transaction::finish() {
   }
   changes_are_unknown_ = false;
   loaded_.clear();
+  clear_spilled();
   is_commit_written_ = false;
   // Before the locks go: who gets them next must learn of the change.
   end_changes();
@@ -136,7 +142,7 @@ Status Transaction::roll_back_batch() {
 }
 
 std::size_t Transaction::push_mark() {
-  marks_.emplace_back();
+  marks_.push_back({spilled_.runs().size(), has_writes_ ? batch().Count() : 0});
   changed_tables_.push_mark();
   if (has_writes_) {
     const BatchGuard guard(*this);
@@ -159,10 +165,12 @@ Status Transaction::pop_mark() {
 Status Transaction::roll_back_to_mark(std::size_t number) {
   const BatchGuard guard(*this);
   while (marks_.size() > number) BASALT_TRY(pop_mark());
+  const std::size_t runs = marks_.back().runs;
   marks_.pop_back();
   changed_tables_.roll_back_to_mark();
   if (!has_writes_) return Status::ok();
   leave_own_changes();
+  if (runs < spilled_.runs().size()) drop_runs_from(runs);
   return roll_back_batch();
 }
 
@@ -279,6 +287,7 @@ Status Transaction::get(kv::FamilyId family, std::string_view key, const kv::Rea
   kv::Database& database = manager_.database();
   if (!may_have_changed(key)) return database.get(family, key, view, value, found);
   value.reset();
+  if (!spilled_.is_empty()) return get_own_or_committed(family, key, view, value, found);
   const rdb::Status status = own_changes().GetFromBatchAndDB(
       database.rocksdb().GetBaseDB(), kv::make_read_options(view, nullptr),
       database.family_handle(family), rdb::slice_of(key), &value.slice());
@@ -298,21 +307,23 @@ Status Transaction::get_many(kv::FamilyId family, std::span<const std::string> k
       database.rocksdb().GetBaseDB(), kv::make_read_options_of_many(view),
       database.family_handle(family), slots.count, slots.keys.data(), slots.values.data(),
       slots.statuses.data(), /*sorted_input=*/false);
+  if (!spilled_.is_empty()) BASALT_TRY(put_spilled_over(family, keys, values));
   kv::note_get_many(view, values);
   return values.status();
 }
 
-Transaction::OwnVersion Transaction::own_version(kv::FamilyId family, std::string_view key,
-                                                 std::string& value) {
-  if (!may_have_changed(key)) return OwnVersion::kNone;
-  const std::unique_ptr<rdb::WBWIIterator> iterator(
-      own_changes().NewIterator(manager_.database().family_handle(family)));
-  iterator->Seek(rdb::slice_of(key));
-  if (!iterator->Valid() || iterator->Entry().key != rdb::slice_of(key)) return OwnVersion::kNone;
-  const rdb::WriteEntry entry = iterator->Entry();
-  if (entry.type != rdb::kPutRecord) return OwnVersion::kRemoved;
-  value.assign(entry.value.data(), entry.value.size());
-  return OwnVersion::kPut;
+Status Transaction::own_version(kv::FamilyId family, std::string_view key, OwnVersion& version,
+                                std::string& value) {
+  version = OwnVersion::kNone;
+  if (!may_have_changed(key)) return Status::ok();
+  const auto changes = changes_of_batch(own_changes(), manager_.database().family_handle(family));
+  changes->seek(key);
+  if (!changes->is_valid() || changes->key() != key) {
+    return spilled_.find(family, key, version, value);
+  }
+  version = changes->is_put() ? OwnVersion::kPut : OwnVersion::kRemoved;
+  if (changes->is_put()) value = changes->value();
+  return Status::ok();
 }
 
 kv::Iterator Transaction::new_iterator(kv::FamilyId family, const kv::ReadView& view,
@@ -324,9 +335,13 @@ kv::Iterator Transaction::new_iterator(kv::FamilyId family, const kv::ReadView& 
   auto bounds = std::make_unique<kv::IteratorBounds>(range);
   const rdb::ReadOptions options = kv::make_read_options(view, bounds.get());
   rdb::ColumnFamilyHandle* handle = database.family_handle(family);
-  rdb::Iterator* committed = database.rocksdb().GetBaseDB()->NewIterator(options, handle);
+  std::unique_ptr<rdb::Iterator> below(
+      database.rocksdb().GetBaseDB()->NewIterator(options, handle));
+  if (auto runs = changes_of_runs(spilled_.runs(), family, range.lower, range.upper)) {
+    below = std::make_unique<OverlayIterator>(std::move(below), std::move(runs), *bounds);
+  }
   std::unique_ptr<rdb::Iterator> merged(
-      own_changes().NewIteratorWithBase(handle, committed, &options));
+      own_changes().NewIteratorWithBase(handle, below.release(), &options));
   return kv::Iterator(std::move(merged), std::move(bounds), kv::Iterator::Entries::kMayMove,
                       database.events(), view.counts);
 }
@@ -335,31 +350,16 @@ kv::Iterator Transaction::new_union_iterator(kv::FamilyId family, const kv::Read
                                              const KeyRange& range, const SameRow& same_row) {
   kv::Database& database = manager_.database();
   auto bounds = std::make_unique<kv::IteratorBounds>(range);
-  rdb::DB& rocksdb = *database.rocksdb().GetBaseDB();
   rdb::ColumnFamilyHandle* handle = database.family_handle(family);
-  std::unique_ptr<rdb::Iterator> base(
-      rocksdb.NewIterator(kv::make_read_options(view, bounds.get()), handle));
-  std::vector<UnionIterator::Entry> own;
-  const std::unique_ptr<rdb::WBWIIterator> changes(own_changes().NewIterator(handle));
-  for (changes->Seek(bounds->lower); changes->Valid(); changes->Next()) {
-    const rdb::WriteEntry entry = changes->Entry();
-    if (entry.key.compare(bounds->upper) >= 0) break;
-    if (entry.type != rdb::kPutRecord) continue;
-    own.push_back({entry.key.ToString(), entry.value.ToString(), false});
-  }
-  kv::PinnedValue seen;
-  for (UnionIterator::Entry& entry : own) {
-    seen.reset();
-    const rdb::Status status = rocksdb.Get(kv::make_read_options(view, nullptr), handle,
-                                           rdb::slice_of(entry.key), &seen.slice());
-    entry.replaces = status.ok() && same_row(entry.key, seen.view(), entry.value);
-    // Which entries there are is not known without it.
-    if (!status.ok() && !status.IsNotFound()) base.reset(rdb::NewErrorIterator(status));
-  }
+  std::unique_ptr<rdb::Iterator> base(database.rocksdb().GetBaseDB()->NewIterator(
+      kv::make_read_options(view, bounds.get()), handle));
+  const auto batched = changes_of_batch(own_changes(), handle);
+  auto own = changes_of_runs(spilled_.runs(), family, range.lower, range.upper,
+                             CopiedChanges::of(*batched, range.lower, range.upper));
   // Its entries stay, but two may have one key, so that none is found again by its key.
-  return kv::Iterator(std::make_unique<UnionIterator>(std::move(base), std::move(own)),
-                      std::move(bounds), kv::Iterator::Entries::kMayMove, database.events(),
-                      view.counts);
+  auto both = std::make_unique<UnionIterator>(std::move(base), std::move(own), *bounds, same_row);
+  return kv::Iterator(std::move(both), std::move(bounds), kv::Iterator::Entries::kMayMove,
+                      database.events(), view.counts);
 }
 
 // ---- locks
@@ -453,7 +453,10 @@ Status Transaction::begin_writing() {
     }
     inserts_->begin_batch();
     has_writes_ = true;
-    for (std::size_t i = 0; i < marks_.size(); ++i) batch().SetSavePoint();
+    for (SavepointMark& mark : marks_) {
+      batch().SetSavePoint();
+      mark.batch_entries = 0;
+    }
   }
   mark_statement();
   owner_.add_weight(1);
@@ -497,12 +500,17 @@ std::uint64_t Transaction::memory_bytes() const {
   std::uint64_t bytes = owner_.memory_bytes();
   bytes += changed_buckets_.capacity() * sizeof(std::uint32_t);
   bytes += value_locks_.capacity() * sizeof(LockedValue);
-  if (!has_writes_) return bytes;
+  return bytes + batch_memory_bytes();
+}
+
+std::uint64_t Transaction::batch_memory_bytes() const {
+  if (!has_writes_) return 0;
   const rdb::WriteBatch& changes = batch();
   const std::uint64_t entry_bytes =
       kMemtableEntryBytes + (inserts_->is_indexed() ? kIndexEntryBytes : 0);
-  bytes += (is_two_phase_ ? 3 : 2) * std::uint64_t{changes.GetDataSize()};
-  return bytes + entry_bytes * changes.Count();
+  // What goes to files before it is committed is not copied then.
+  const std::uint64_t copies = is_two_phase_ && spills_at_ == 0 ? 3 : 2;
+  return copies * changes.GetDataSize() + entry_bytes * changes.Count();
 }
 
 Status Transaction::check_size() const {
@@ -607,7 +615,7 @@ Status Transaction::commit(kv::Durability durability) {
       BASALT_TRY(queue_loaded());
     }
     check_commit();
-    const bool keeps_batch = batch_bytes() <= kKeptBatchBytes;
+    const bool keeps_batch = batch_bytes() <= kKeptBatchBytes && spilled_bytes() == 0;
     writes_->GetWriteOptions()->sync =
         durability == kv::Durability::kSynced && !is_decided_by_binlog();
     BASALT_FAILPOINT("txn.commit.before_write");
@@ -626,10 +634,14 @@ Status Transaction::rollback() {
   BASALT_ASSERT(state_ != State::kOrdered && !is_commit_written_);
   if (has_writes_) {
     const BatchGuard guard(*this);
-    const bool keeps_batch = batch_bytes() <= kKeptBatchBytes;
+    const bool keeps_batch = batch_bytes() <= kKeptBatchBytes && spilled_bytes() == 0;
     leave_own_changes();
     Status status = manager_.database().write_wal([&] { return writes_->Rollback(); });
     if (state_ == State::kPrepared && !status.is_ok()) return status;
+    // No start may find it prepared, and without its files. Else the next one removes them.
+    if (state_ == State::kPrepared && !loaded_.empty() && !manager_.database().sync_wal().is_ok()) {
+      for (const LoadedFiles& loaded : loaded_) loaded.directory->leave();
+    }
     // RocksDB frees a name only with the object; and one whose prepare or commit failed, which
     // cannot be rolled back but has nothing in the WAL, is of no more use.
     if (state_ == State::kPrepared || !status.is_ok() || !keeps_batch) drop_batch();

@@ -18,6 +18,7 @@
 #include "txn/insert_registry.h"
 #include "txn/key_spans.h"
 #include "txn/loaded_files.h"
+#include "txn/spilled_changes.h"
 #include "txn/transaction_expiry.h"
 #include "txn/undecided_changes.h"
 
@@ -65,6 +66,9 @@ enum class IsolationLevel : std::uint8_t {
 
 // What a transaction can return to: a savepoint, or the beginning of the statement.
 struct SavepointMark {
+  // What there was of changes: runs in files, and entries in the batch.
+  std::size_t runs = 0;
+  std::size_t batch_entries = 0;
   bool is_released = false;
 };
 
@@ -98,12 +102,19 @@ class Transaction {
   // Memory that the transaction takes at most until it has ended, if it changes nothing more: its
   // changes, their index and its locks, and what the commit will need beside them.
   std::uint64_t memory_bytes() const;
-  // When that is more than `bytes`, further rows are refused: kTooLarge. `is_two_phase`: it will be
-  // prepared before it is committed.
-  void set_memory_max(std::uint64_t bytes, bool is_two_phase) {
+  // With more than `bytes` further rows are refused: kTooLarge. With more than `spills_at` of
+  // changes spill_if_large() moves them to files; 0: never. `is_two_phase`: it will be prepared.
+  void set_memory_max(std::uint64_t bytes, std::uint64_t spills_at, bool is_two_phase) {
     memory_max_ = bytes;
+    spills_at_ = spills_at;
     is_two_phase_ = is_two_phase;
   }
+  // Between two rows: nobody holds what was read of own changes. kNoSpace, kIoError: nothing has
+  // changed.
+  Status spill_if_large();
+  bool has_changes_in_files() const { return !spilled_.is_empty(); }
+  // Bytes of changes that were moved to files, those included that were undone.
+  std::uint64_t spilled_bytes() const { return spilled_.bytes(); }
   // Whether blocks that reads of consistent or newest data bring in stay in the cache.
   void set_fill_cache(bool is_on) { fills_cache_ = is_on; }
   bool fills_cache() const { return fills_cache_; }
@@ -161,18 +172,15 @@ class Transaction {
   // As Database::get_many(), own changes included.
   Status get_many(kv::FamilyId family, std::span<const std::string> keys, const kv::ReadView& view,
                   kv::PinnedValues& values);
-  // Whether two values of one key belong to the same row.
-  using SameRow = std::function<bool(std::string_view key, std::string_view, std::string_view)>;
   // As new_iterator(), but a key that is in the view and among own changes is seen twice, the
   // view's entry first, unless it belongs to the same row; and own removals hide nothing. For
   // unique indexes, see UnionIterator.
   kv::Iterator new_union_iterator(kv::FamilyId family, const kv::ReadView& view,
                                   const KeyRange& range, const SameRow& same_row);
 
-  // What this transaction did to a key.
-  enum class OwnVersion : std::uint8_t { kNone, kPut, kRemoved };
-  // `value` is set for kPut.
-  OwnVersion own_version(kv::FamilyId family, std::string_view key, std::string& value);
+  // What this transaction did to a key. `value` is set for kPut. kIoError, kCorruption.
+  Status own_version(kv::FamilyId family, std::string_view key, OwnVersion& version,
+                     std::string& value);
   // Whether a consistent read may meet index entries of row versions that are older than the ones
   // this transaction locked and changed: others committed in between.
   bool may_read_behind_own_changes() const {
@@ -256,23 +264,7 @@ class Transaction {
  private:
   friend class TransactionManager;
   friend class RowChange;
-  // Holds the batch for a block, unless it is held already.
-  class BASALT_SCOPED_CAPABILITY BatchGuard {
-   public:
-    explicit BatchGuard(Transaction& own) BASALT_ACQUIRE(own.inserts_->batch_mutex())
-        : hold_(own.hold_batch_), was_held_(hold_.owns_lock()) {
-      if (!was_held_) hold_.lock();
-    }
-    ~BatchGuard() BASALT_RELEASE() {
-      if (!was_held_) hold_.unlock();
-    }
-    BatchGuard(const BatchGuard&) = delete;
-    BatchGuard& operator=(const BatchGuard&) = delete;
-
-   private:
-    std::unique_lock<Mutex>& hold_;
-    const bool was_held_;
-  };
+  class BatchGuard;
 
   // The first of the keys that a range lock of somebody else's forbids to insert; null: none.
   const std::string_view* find_blocked(std::span<const std::string_view> keys);
@@ -285,6 +277,16 @@ class Transaction {
   basalt_rocksdb::WriteBatch& batch() const;
   // Puts a mark on top and returns its number.
   std::size_t push_mark();
+  Status get_own_or_committed(kv::FamilyId family, std::string_view key, const kv::ReadView& view,
+                              kv::PinnedValue& value, bool& found);
+  // Puts what is in files, and not in the batch, in place of what was read.
+  Status put_spilled_over(kv::FamilyId family, std::span<const std::string> keys,
+                          kv::PinnedValues& values);
+  void drop_runs_from(std::size_t count) BASALT_REQUIRES(inserts_->batch_mutex());
+  void clear_spilled();
+  // Moves the batch to files.
+  Status spill();
+  std::uint64_t batch_memory_bytes() const;
   // Takes the top mark off, and released ones that are on top then. Changes stay.
   Status pop_mark();
   // What consistent reads see; null: none was taken yet.
@@ -320,6 +322,7 @@ class Transaction {
   Status check_room() const;
   Status write_commit();
   Status move_batch_to_files() BASALT_REQUIRES(inserts_->batch_mutex());
+  Status take_spilled() BASALT_REQUIRES(inserts_->batch_mutex());
   // If there are rows in files: queues their records, and nothing else.
   Status queue_loaded() BASALT_REQUIRES(inserts_->batch_mutex());
   // Writes the commit, unless an earlier call has, and then takes in the files.
@@ -341,10 +344,12 @@ class Transaction {
   bool has_writes_ = false;
   bool fills_cache_ = true;
   std::uint64_t memory_max_ = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t spills_at_ = 0;
   bool is_two_phase_ = false;
   // Around every key that was put or removed, also if a savepoint has undone it.
   KeySpans changed_keys_;
   ChangedIndexes changed_indexes_{owner_, state_};
+  SpilledChanges spilled_;
   // The manager's, in which they are. An idle transaction may go after its manager.
   const std::shared_ptr<UndecidedChanges> undecided_;
   bool in_statement_ = false;
@@ -372,6 +377,24 @@ class Transaction {
   bool changes_are_unknown_ = false;  // recovered after a crash
   ChangedTables changed_tables_;      // has a mark for each of marks_
   TransactionExpiry expiry_{manager_, state_};
+};
+
+// Holds the batch for a block, unless it is held already.
+class BASALT_SCOPED_CAPABILITY Transaction::BatchGuard {
+ public:
+  explicit BatchGuard(Transaction& own) BASALT_ACQUIRE(own.inserts_->batch_mutex())
+      : hold_(own.hold_batch_), was_held_(hold_.owns_lock()) {
+    if (!was_held_) hold_.lock();
+  }
+  ~BatchGuard() BASALT_RELEASE() {
+    if (!was_held_) hold_.unlock();
+  }
+  BatchGuard(const BatchGuard&) = delete;
+  BatchGuard& operator=(const BatchGuard&) = delete;
+
+ private:
+  std::unique_lock<Mutex>& hold_;
+  const bool was_held_;
 };
 
 }  // namespace basalt::txn

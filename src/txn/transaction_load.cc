@@ -128,8 +128,11 @@ Status Transaction::move_batch_to_files() {
 }
 
 Status Transaction::queue_loaded() {
-  if (loaded_.empty()) return Status::ok();
-  BASALT_TRY(move_batch_to_files());
+  if (!spilled_.is_empty()) {
+    BASALT_TRY(take_spilled());
+  } else if (!loaded_.empty()) {
+    BASALT_TRY(move_batch_to_files());
+  }
   for (const LoadedFiles& loaded : loaded_) {
     BASALT_TRY(loaded.directory->sync());
     const std::string key = loaded_files_key(loaded.directory->number());

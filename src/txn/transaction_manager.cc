@@ -107,6 +107,7 @@ Status TransactionManager::commit_prepared(const std::string& name, bool& found)
     }
     transaction->changed_indexes_.append_to(uncounted);
     changes = transaction->batch().Count();
+    for (const LoadedFiles& load : loads) changes += load.entry_count;
   }
   Status status = transaction->commit(kv::Durability::kSynced);
   if (status.is_ok()) {

@@ -9,7 +9,8 @@ namespace basalt::txn {
 // Savepoints are those of the batch that is made next, so that nobody returns to before this.
 Status Transaction::commit_portion(kv::Durability durability) {
   BASALT_ASSERT(state_ != State::kPrepared && state_ != State::kOrdered && loaded_.empty());
-  if (!has_writes_) return Status::ok();
+  // What is in files comes all together.
+  if (!has_writes_ || !spilled_.is_empty()) return Status::ok();
   const BatchGuard guard(*this);
   BASALT_TRY(check_room());
   check_commit();

@@ -4,84 +4,103 @@
 #include <rocksdb/status.h>
 
 #include <algorithm>
+#include <string>
 
 #include "base/assert.h"
-#include "rdb/rocksdb_fwd.h"
+#include "rdb/slice.h"
 
 namespace basalt::txn {
 
-UnionIterator::UnionIterator(std::unique_ptr<rdb::Iterator> base, std::vector<Entry> own)
-    : base_(std::move(base)), own_(std::move(own)), own_position_(own_.size()) {
-  BASALT_DEBUG_ASSERT(std::ranges::is_sorted(own_, {}, &Entry::key));
-}
-
-std::size_t UnionIterator::own_at_or_after(const rdb::Slice& key) const {
-  const auto found = std::lower_bound(
-      own_.begin(), own_.end(), key,
-      [](const Entry& entry, const rdb::Slice& target) { return target.compare(entry.key) > 0; });
-  return static_cast<std::size_t>(found - own_.begin());
-}
-
-bool UnionIterator::is_replaced() const {
-  const std::size_t position = own_at_or_after(base_->key());
-  return position < own_.size() && own_[position].replaces &&
-         base_->key().compare(own_[position].key) == 0;
-}
-
-void UnionIterator::pass_replaced_forward() {
-  while (base_->Valid() && is_replaced()) base_->Next();
-}
-
-void UnionIterator::pass_replaced_backward() {
-  while (base_->Valid() && is_replaced()) base_->Prev();
+bool UnionIterator::find_own() {
+  while (own_->is_valid()) {
+    const std::string_view key = own_->key();
+    if (is_forward_ ? !bounds_.range.upper.empty() && key >= bounds_.range.upper
+                    : key < bounds_.range.lower) {
+      return false;
+    }
+    if (own_->is_put()) return true;
+    if (is_forward_) {
+      own_->next();
+    } else {
+      own_->previous();
+    }
+  }
+  return false;
 }
 
 // An iterator of RocksDB's that has met an error is nowhere.
-void UnionIterator::note_failure() { has_failed_ = !base_->Valid() && !base_->status().ok(); }
+bool UnionIterator::has_failed() const {
+  return (!base_->Valid() && !base_->status().ok()) ||
+         (!own_->is_valid() && !own_->status().is_ok());
+}
+
+bool UnionIterator::is_replaced() const {
+  return base_->Valid() && rdb::view_of(base_->key()) == own_->key() &&
+         same_row_(own_->key(), rdb::view_of(base_->value()), own_->value());
+}
 
 void UnionIterator::choose_first() {
-  pass_replaced_forward();
-  note_failure();
   is_forward_ = true;
-  is_own_ = has_own() && (!base_->Valid() || base_->key().compare(own_[own_position_].key) > 0);
+  const bool has_own = find_own();
+  if (has_own && is_replaced()) base_->Next();
+  at_ = At::kNowhere;
+  if (has_failed()) return;
+  if (has_own && (!base_->Valid() || rdb::view_of(base_->key()) > own_->key())) {
+    at_ = At::kOwn;
+  } else if (base_->Valid()) {
+    at_ = At::kBase;
+  }
 }
 
 void UnionIterator::choose_last() {
-  pass_replaced_backward();
-  note_failure();
   is_forward_ = false;
-  is_own_ = has_own() && (!base_->Valid() || base_->key().compare(own_[own_position_].key) <= 0);
+  const bool has_own = find_own();
+  if (has_own && is_replaced()) base_->Prev();
+  at_ = At::kNowhere;
+  if (has_failed()) return;
+  if (has_own && (!base_->Valid() || rdb::view_of(base_->key()) <= own_->key())) {
+    at_ = At::kOwn;
+  } else if (base_->Valid()) {
+    at_ = At::kBase;
+  }
 }
-
-void UnionIterator::step_own_back() {
-  own_position_ = own_position_ == 0 ? own_.size() : own_position_ - 1;
-}
-
-bool UnionIterator::Valid() const { return !has_failed_ && (is_own_ ? has_own() : base_->Valid()); }
 
 void UnionIterator::SeekToFirst() {
   base_->SeekToFirst();
-  own_position_ = 0;
+  if (bounds_.range.lower.empty()) {
+    own_->seek_to_first();
+  } else {
+    own_->seek(bounds_.range.lower);
+  }
   choose_first();
 }
 
 void UnionIterator::SeekToLast() {
   base_->SeekToLast();
-  own_position_ = own_.size();
-  step_own_back();
+  if (bounds_.range.upper.empty()) {
+    own_->seek_to_last();
+  } else {
+    own_->seek_for_previous(bounds_.range.upper);
+    // The bound is not within.
+    if (own_->is_valid() && own_->key() == bounds_.range.upper) own_->previous();
+  }
   choose_last();
 }
 
 void UnionIterator::Seek(const rdb::Slice& target) {
   base_->Seek(target);
-  own_position_ = own_at_or_after(target);
+  own_->seek(std::max(rdb::view_of(target), std::string_view(bounds_.range.lower)));
   choose_first();
 }
 
 void UnionIterator::SeekForPrev(const rdb::Slice& target) {
+  const std::string_view upper = bounds_.range.upper;
+  if (!upper.empty() && rdb::view_of(target) >= upper) {
+    SeekToLast();
+    return;
+  }
   base_->SeekForPrev(target);
-  own_position_ = own_at_or_after(target);
-  if (!has_own() || target.compare(own_[own_position_].key) != 0) step_own_back();
+  own_->seek_for_previous(rdb::view_of(target));
   choose_last();
 }
 
@@ -89,11 +108,11 @@ void UnionIterator::SeekForPrev(const rdb::Slice& target) {
 // Next() finds it so.
 void UnionIterator::turn_forward() {
   const std::string current = key().ToString();
-  if (is_own_) {
+  if (at_ == At::kOwn) {
     base_->Seek(current);
     if (base_->Valid() && base_->key() == current) base_->Next();
   } else {
-    own_position_ = own_at_or_after(current);
+    own_->seek(current);
   }
   is_forward_ = true;
 }
@@ -101,19 +120,21 @@ void UnionIterator::turn_forward() {
 // Moves the child that is not current to its last entry before the current one.
 void UnionIterator::turn_backward() {
   const std::string current = key().ToString();
-  if (is_own_) {
+  if (at_ == At::kOwn) {
     base_->SeekForPrev(current);
+    if (is_replaced()) base_->Prev();
   } else {
-    own_position_ = own_at_or_after(current);
-    step_own_back();
+    own_->seek_for_previous(current);
+    if (own_->is_valid() && own_->key() == current) own_->previous();
   }
   is_forward_ = false;
 }
 
 void UnionIterator::Next() {
+  BASALT_DEBUG_ASSERT(Valid());
   if (!is_forward_) turn_forward();
-  if (is_own_) {
-    ++own_position_;
+  if (at_ == At::kOwn) {
+    own_->next();
   } else {
     base_->Next();
   }
@@ -121,9 +142,10 @@ void UnionIterator::Next() {
 }
 
 void UnionIterator::Prev() {
+  BASALT_DEBUG_ASSERT(Valid());
   if (is_forward_) turn_backward();
-  if (is_own_) {
-    step_own_back();
+  if (at_ == At::kOwn) {
+    own_->previous();
   } else {
     base_->Prev();
   }
@@ -131,13 +153,15 @@ void UnionIterator::Prev() {
 }
 
 rdb::Slice UnionIterator::key() const {
-  return is_own_ ? rdb::Slice(own_[own_position_].key) : base_->key();
+  return at_ == At::kOwn ? rdb::slice_of(own_->key()) : base_->key();
 }
 
 rdb::Slice UnionIterator::value() const {
-  return is_own_ ? rdb::Slice(own_[own_position_].value) : base_->value();
+  return at_ == At::kOwn ? rdb::slice_of(own_->value()) : base_->value();
 }
 
-rdb::Status UnionIterator::status() const { return base_->status(); }
+rdb::Status UnionIterator::status() const {
+  return base_->status().ok() ? to_rocksdb(own_->status()) : base_->status();
+}
 
 }  // namespace basalt::txn

@@ -1,9 +1,12 @@
 #pragma once
 #include <rocksdb/iterator.h>
 
+#include <functional>
 #include <memory>
-#include <string>
-#include <vector>
+#include <string_view>
+
+#include "kv/rocksdb_reads.h"
+#include "txn/own_change.h"
 
 namespace basalt::txn {
 
@@ -12,20 +15,20 @@ namespace basalt::txn {
 //
 // For unique indexes: the value that a transaction gives to one row may still belong to another row
 // in its snapshot. The reader decides by the row which entry counts. An own entry of the same row
-// replaces the snapshot's. Where the snapshot's entries cannot be read there are none, whatever is
-// among the own ones: what comes next is not known.
+// replaces the snapshot's. Where one of both cannot be read there are no entries, whatever is
+// among the others: what comes next is not known.
 class UnionIterator final : public ROCKSDB_NAMESPACE::Iterator {
  public:
-  struct Entry {
-    std::string key;
-    std::string value;
-    bool replaces = false;  // the snapshot's entry with this key
-  };
+  // `bounds`, those of `base`, outlive it.
+  UnionIterator(std::unique_ptr<ROCKSDB_NAMESPACE::Iterator> base,
+                std::unique_ptr<ChangeSource> own, const kv::IteratorBounds& bounds,
+                SameRow same_row)
+      : base_(std::move(base)),
+        own_(std::move(own)),
+        bounds_(bounds),
+        same_row_(std::move(same_row)) {}
 
-  // `own` is sorted by key, with different keys, within the bounds of `base`.
-  UnionIterator(std::unique_ptr<ROCKSDB_NAMESPACE::Iterator> base, std::vector<Entry> own);
-
-  bool Valid() const override;
+  bool Valid() const override { return at_ != At::kNowhere; }
   void SeekToFirst() override;
   void SeekToLast() override;
   void Seek(const ROCKSDB_NAMESPACE::Slice& target) override;
@@ -37,26 +40,25 @@ class UnionIterator final : public ROCKSDB_NAMESPACE::Iterator {
   ROCKSDB_NAMESPACE::Status status() const override;
 
  private:
-  // Position of the first own entry with a key not below `key`.
-  std::size_t own_at_or_after(const ROCKSDB_NAMESPACE::Slice& key) const;
-  bool has_own() const { return own_position_ < own_.size(); }
-  void turn_forward();
-  void turn_backward();
+  // The child that is not current is at its next entry in the direction.
+  enum class At : std::uint8_t { kNowhere, kBase, kOwn };
+
+  // Whether there is an own entry within the bounds; passes over removals, in the direction.
+  bool find_own();
+  bool has_failed() const;
+  // Whether both are on one key, and the own entry replaces the snapshot's.
   bool is_replaced() const;
-  void pass_replaced_forward();
-  void pass_replaced_backward();
   void choose_first();
   void choose_last();
-  void step_own_back();
-  void note_failure();
+  void turn_forward();
+  void turn_backward();
 
-  std::unique_ptr<ROCKSDB_NAMESPACE::Iterator> base_;
-  const std::vector<Entry> own_;
-  // Beyond the end: none. The child that is not current is at its next entry in the direction.
-  std::size_t own_position_;
-  bool is_own_ = false;  // the current entry is an own one
+  const std::unique_ptr<ROCKSDB_NAMESPACE::Iterator> base_;
+  const std::unique_ptr<ChangeSource> own_;
+  const kv::IteratorBounds& bounds_;
+  const SameRow same_row_;
+  At at_ = At::kNowhere;
   bool is_forward_ = true;
-  bool has_failed_ = false;
 };
 
 }  // namespace basalt::txn

@@ -11,6 +11,7 @@
 #include <random>
 
 #include "rdb/rocksdb_fwd.h"
+#include "txn/batch_changes.h"
 
 namespace basalt::txn {
 namespace {
@@ -56,7 +57,7 @@ class MapIterator final : public rdb::Iterator {
 
 struct Sets {
   std::map<std::string, std::string> base;
-  std::vector<UnionIterator::Entry> own;
+  std::vector<CopiedChanges::Change> own;
   std::vector<std::pair<std::string, std::string>> expected;
 };
 
@@ -67,19 +68,35 @@ Sets random_sets(std::mt19937& random) {
     const bool in_base = random() % 2 == 0;
     const bool in_own = random() % 2 == 0;
     const bool replaces = in_base && in_own && random() % 2 == 0;
-    if (in_base) sets.base[key] = "base";
+    const bool is_removed = !in_own && random() % 2 == 0;
+    if (in_base) sets.base[key] = replaces ? "own row, as it was" : "base";
     if (in_base && !replaces) sets.expected.emplace_back(key, "base");
-    if (in_own) sets.own.push_back({key, "own", replaces});
+    if (in_own) sets.own.push_back({key, "own", true});
+    if (is_removed) sets.own.push_back({key, "", false});
     if (in_own) sets.expected.emplace_back(key, "own");
   }
   return sets;
+}
+
+const kv::IteratorBounds& no_bounds() {
+  static const kv::IteratorBounds bounds{KeyRange()};
+  return bounds;
+}
+
+// Own entries replace what their row had before.
+UnionIterator union_of(std::unique_ptr<rdb::Iterator> base,
+                       std::vector<CopiedChanges::Change> own) {
+  return UnionIterator(std::move(base), std::make_unique<CopiedChanges>(std::move(own)),
+                       no_bounds(), [](std::string_view, std::string_view was, std::string_view) {
+                         return was == "own row, as it was";
+                       });
 }
 
 TEST(UnionIterator, AWalkInBothDirectionsSeesEachEntryInOrder) {
   std::mt19937 random(20);
   for (int round = 0; round < 500; ++round) {
     const Sets sets = random_sets(random);
-    UnionIterator iterator(std::make_unique<MapIterator>(sets.base), sets.own);
+    UnionIterator iterator = union_of(std::make_unique<MapIterator>(sets.base), sets.own);
     if (sets.expected.empty()) {
       iterator.SeekToFirst();
       EXPECT_FALSE(iterator.Valid());
@@ -111,7 +128,7 @@ TEST(UnionIterator, SeeksFindTheFirstAtOrAfterAndTheLastAtOrBefore) {
   std::mt19937 random(21);
   for (int round = 0; round < 500; ++round) {
     const Sets sets = random_sets(random);
-    UnionIterator iterator(std::make_unique<MapIterator>(sets.base), sets.own);
+    UnionIterator iterator = union_of(std::make_unique<MapIterator>(sets.base), sets.own);
     const std::string target(1, static_cast<char>('a' + random() % 9));
     const auto at_or_after = std::find_if(sets.expected.begin(), sets.expected.end(),
                                           [&](const auto& entry) { return entry.first >= target; });
@@ -135,9 +152,9 @@ TEST(UnionIterator, SeeksFindTheFirstAtOrAfterAndTheLastAtOrBefore) {
 
 TEST(UnionIterator, WhereTheBaseCannotBeReadThereIsNoEntryAndTheErrorIsKept) {
   const std::map<std::string, std::string> base{{"b", "base"}, {"d", "base"}, {"f", "base"}};
-  const std::vector<UnionIterator::Entry> own{
-      {"a", "own", false}, {"c", "own", false}, {"e", "own", false}, {"g", "own", false}};
-  const auto make = [&] { return UnionIterator(std::make_unique<MapIterator>(base, "d"), own); };
+  const std::vector<CopiedChanges::Change> own{
+      {"a", "own"}, {"c", "own"}, {"e", "own"}, {"g", "own"}};
+  const auto make = [&] { return union_of(std::make_unique<MapIterator>(base, "d"), own); };
   UnionIterator forward = make();
   std::string seen;
   for (forward.SeekToFirst(); forward.Valid(); forward.Next()) seen += forward.key().ToString();

@@ -132,6 +132,10 @@ _CASCADE_UNDONE = ("table.cascade.", False)
 _XA = ("XA START 'x'", *(change for change in _CHANGES if "SAVEPOINT" not in change
                          and change != "DELETE FROM a"), "XA END 'x'", "XA PREPARE 'x'")
 
+# After each row.
+_SPILLS = "SET SESSION rocksdb_write_batch_spill_bytes = 1"
+_SPILLED = (("txn.spill.", False), ("txn.load.", True))
+
 SCENARIOS = (
     Scenario("transaction with binary log", _DML, (_TRANSACTION,), _TABLES,
              decided=_TWO_PHASE, replays_binlog=True),
@@ -146,6 +150,14 @@ SCENARIOS = (
     Scenario("bulk load without binary log", ("txn.commit", "txn.load."),
              (_LOAD, _AFTER_LOAD[:1], _AFTER_LOAD[1:]), _LOADED, has_binlog=False,
              decided=(*_ONE_PHASE, ("txn.load.", True))),
+    Scenario("changes in files with binary log", _DML, ((_SPILLS, *_TRANSACTION),), _TABLES,
+             decided=(*_SPILLED, *_TWO_PHASE), replays_binlog=True),
+    Scenario("changes in files without binary log", ("txn.commit", "txn.load.", "txn.spill."),
+             ((_SPILLS, *_TRANSACTION),), _TABLES, has_binlog=False,
+             decided=(*_SPILLED, *_ONE_PHASE)),
+    Scenario("XA with changes in files", _DML, ((_SPILLS, *_XA), ("XA COMMIT 'x'",)), _TABLES,
+             decided=(("txn.spill.", False), ("txn.prepare.before_write", False),
+                      ("txn.prepare.after_write", True))),
     Scenario("two engines with binary log", _DML,
              (("BEGIN", "UPDATE i SET v = v + 1", *_CHANGES, "COMMIT"),), (*_TABLES, *_INNODB),
              decided=_TWO_PHASE, replays_binlog=True),

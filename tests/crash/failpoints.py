@@ -164,8 +164,9 @@ def die_in_company(work: Workspace, points: list[str], wanted: Callable[[str], b
     A replica follows, and must be equal after the restart.
     """
     for point in points:
-        # These clients load no files.
-        is_of_commit = point.startswith(("txn.", "server.")) and not point.startswith("txn.load.")
+        # These clients have nothing in files.
+        is_of_commit = (point.startswith(("txn.", "server.")) and
+                        not point.startswith(("txn.load.", "txn.spill.")))
         if not is_of_commit or not wanted(f"company {point}"):
             continue
         server = work.server(f"company-{point}", options=BINLOG,

@@ -76,12 +76,14 @@ class Kind:
     count: int
     bytes: int
     is_load: bool
+    spills_at: int = 0  # bytes of changes; 0: never
 
     def statements(self) -> tuple[str, ...]:
         """The last one dies."""
         insert = (f"INSERT INTO t SELECT seq * 10, seq * 10, seq * 10, REPEAT('x', {self.bytes}) "
                   f"FROM seq_1_to_{self.count}")
-        return (f"SET SESSION rocksdb_bulk_load = {int(self.is_load)}", insert)
+        return (f"SET SESSION rocksdb_bulk_load = {int(self.is_load)}",
+                f"SET SESSION rocksdb_write_batch_spill_bytes = {self.spills_at}", insert)
 
     def rows(self) -> list[tuple[int, int]]:
         """What it has of `u` and `k`."""
@@ -91,6 +93,8 @@ class Kind:
 # Of a load the first 8 MiB are in the batch until it is prepared.
 _KINDS = (
     Kind("changes in a batch", 100, 10, is_load=False),
+    Kind("changes in files", 100, 10, is_load=False, spills_at=1000),
+    Kind("many changes in files", 30_000, 10, is_load=False, spills_at=1_000_000),
     Kind("rows in files", 100, 1 << 18, is_load=True),
     Kind("many rows in files", 120_000, 150, is_load=True),
 )
@@ -168,7 +172,8 @@ def _case(work: Workspace, kind: Kind, decision: str) -> list[str]:
     server = work.server(f"{kind.name}-{decision}".replace(" ", "-"), options=BINLOG)
     _die_prepared(server, kind)
     log_size = server.log.stat().st_size
-    problems = [] if bool(_loads(server)) == kind.is_load else [f"the files are {_loads(server)}"]
+    is_in_files = kind.is_load or kind.spills_at != 0
+    problems = [] if bool(_loads(server)) == is_in_files else [f"the files are {_loads(server)}"]
     server.engine = False
     server.start()
     server.query("INSTALL SONAME 'ha_rocksdb'")

@@ -10,6 +10,7 @@ from tests.differential._scene import Scene
 from tests.differential._schema import Designer, Table
 from tests.differential._server import Collations
 from tests.differential._statement import Statement
+from tests.support import spilling
 
 # Statements between two comparisons of everything.
 _CHECK_EVERY = 25
@@ -56,7 +57,8 @@ class Generator:
                     f"SET timestamp = {FIRST_MOMENT}.25", "SET alter_algorithm = 'COPY'",
                     "SET max_sort_length = 20000", "SET sort_buffer_size = 16777216",
                     "SET rand_seed1 = 1, rand_seed2 = 2",
-                    f"SET SESSION TRANSACTION ISOLATION LEVEL {level}"]
+                    f"SET SESSION TRANSACTION ISOLATION LEVEL {level}",
+                    f"SET {spilling.setting(chance)}"]
         return [Statement(sql, is_setting=True) for sql in settings]
 
     def table_count(self) -> int:

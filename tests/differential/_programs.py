@@ -20,6 +20,7 @@ from tests.differential._schema import Designer, Table
 from tests.differential._server import Collations
 from tests.differential._statement import Comparison, Insert, Statement
 from tests.differential._temporary import TemporaryTables
+from tests.support import spilling
 
 FIRST_MOMENT = 1_700_000_000
 _LEVELS = ("REPEATABLE READ", "REPEATABLE READ", "READ COMMITTED", "SERIALIZABLE")
@@ -53,7 +54,7 @@ class Programs:
         mode = self._chance.choice(("STRICT_TRANS_TABLES", "STRICT_TRANS_TABLES", ""))
         settings = [f"SET sql_mode = '{mode}'", f"SET timestamp = {FIRST_MOMENT}.25",
                     "SET SESSION TRANSACTION ISOLATION LEVEL "
-                    f"{self._chance.choice(_LEVELS)}"]
+                    f"{self._chance.choice(_LEVELS)}", f"SET {spilling.setting(self._chance)}"]
         return [Statement(sql, is_setting=True) for sql in settings]
 
     def table_count(self) -> int:

@@ -13,6 +13,7 @@ from tests.differential._linked_tables import NAMES, NUMBERS, WORDS, LinkedTable
 from tests.differential._schema import Table
 from tests.differential._server import Collations
 from tests.differential._statement import Comparison, Insert, Rows, Statement
+from tests.support import spilling
 
 _LEVELS = ("REPEATABLE READ", "REPEATABLE READ", "READ COMMITTED", "SERIALIZABLE")
 _CHECK_EVERY = 25
@@ -52,7 +53,8 @@ class References:
         """The session's settings, for the whole case."""
         mode = self._chance.choice(("STRICT_TRANS_TABLES", "STRICT_TRANS_TABLES", ""))
         settings = [f"SET sql_mode = '{mode}'", "SET alter_algorithm = 'COPY'",
-                    f"SET SESSION TRANSACTION ISOLATION LEVEL {self._chance.choice(_LEVELS)}"]
+                    f"SET SESSION TRANSACTION ISOLATION LEVEL {self._chance.choice(_LEVELS)}",
+                    f"SET {spilling.setting(self._chance)}"]
         return [Statement(sql, is_setting=True) for sql in settings]
 
     def table_count(self) -> int:

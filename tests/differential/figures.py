@@ -10,8 +10,8 @@ and times must be there where InnoDB has them. The factors are wide: they judge 
 estimates.
 
 Figures are made anew when somebody asks, but only so often that this takes less than a hundredth of
-the time (stats/table_statistics.h). Where a machine is slow, a look may come within such a pause. So
-what is wrong is looked at again until the pause must be over; and it may not be wrong at first in
+the time (stats/table_statistics.h). Where a machine is slow, a look may come within such a pause:
+what is wrong is looked at again until the pause must be over; and it may be wrong at first in no
 more than a third of all looks.
 """
 

@@ -123,7 +123,9 @@ class Client(threading.Thread):
     # Whether others may kill its session and its statements at any time.
     may_be_killed: ClassVar[bool] = True
     database: ClassVar[str] = ""
-    settings: ClassVar[str] = "SET rocksdb_lock_wait_timeout = 3, lock_wait_timeout = 10"
+    # Changes of larger statements go to files.
+    settings: ClassVar[str] = ("SET rocksdb_lock_wait_timeout = 3, lock_wait_timeout = 10, "
+                               "rocksdb_write_batch_spill_bytes = 20000")
 
     def __init__(self, common: Common, number: int) -> None:
         super().__init__(name=f"{self.kind} {number}", daemon=True)

@@ -18,6 +18,7 @@ from pymysql.constants import ER
 
 from basaltcli.server import Server
 from tests.isolation._history import Append, Fate, History, Key, Read, Transaction, Value
+from tests.support import spilling
 
 _DATABASE = "history"
 # The keys of the tables; one of each is drawn.
@@ -174,6 +175,8 @@ class _Client:
         if prefix == "rocksdb" and self._chance.random() < 0.3:
             # Ranges instead of rows, before a transaction is over.
             self._execute(f"SET SESSION rocksdb_max_row_locks = {self._chance.randint(1, 6)}")
+        if prefix == "rocksdb":
+            self._execute(f"SET {spilling.setting(self._chance)}")
         self._execute("SET SESSION TRANSACTION ISOLATION LEVEL "
                       + LEVEL_NAMES[self._workload.level])
         if self._execute(f"SHOW VARIABLES LIKE '{prefix}_snapshot_isolation'") \

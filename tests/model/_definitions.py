@@ -34,7 +34,7 @@ def draw(chance: random.Random, model: Model, added: dict[str, tuple[Index, int]
     kind = chance.random()
     if kind < 0.4 and name in _ADDED:
         if name in added:
-            return Definition((f"ALTER TABLE {name} DROP KEY z",), table, drops=True, remakes=True)
+            return Definition((f"ALTER TABLE {name} DROP KEY z",), table, drops=True)
         placement = chance.choice(("", "cfname=rows", "entries"))
         index = Index("z", _ADDED[name], placement=placement)
         is_copied = is_partitioned or chance.random() < 0.3

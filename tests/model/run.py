@@ -35,7 +35,7 @@ from tests.model._definitions import Definition
 from tests.model._operations import Expected, Generator
 from tests.model._schema import NOTES, TABLES, Row, Table, temporary_table
 from tests.model._state import Model, Transaction, Unknown
-from tests.support import checks, space, workspace
+from tests.support import checks, space, spilling, workspace
 from tests.support.workspace import Tally, Workspace
 
 DATABASE = "model"
@@ -465,7 +465,7 @@ class ModelTest:
         with connection.cursor() as cursor:
             cursor.execute(f"CREATE DATABASE IF NOT EXISTS {DATABASE}")
             cursor.execute(f"USE {DATABASE}")
-            cursor.execute("SET lock_wait_timeout = 0")
+            cursor.execute(f"SET lock_wait_timeout = 0, {spilling.setting(self._chance)}")
             if number % 2 == 0:
                 cursor.execute(f"SET optimizer_switch = '{_RANGES_IN_ANY_ORDER}'")
         return connection

@@ -68,7 +68,8 @@ void ha_rocksdb::start_bulk_insert(ha_rows, uint) noexcept {
 }
 
 Status ha_rocksdb::begin_load_if_many() {
-  if (inserting_transaction().batch_bytes() < load_after_bytes_) return Status::ok();
+  const txn::Transaction& inserting = inserting_transaction();
+  if (inserting.batch_bytes() + inserting.spilled_bytes() < load_after_bytes_) return Status::ok();
   const std::size_t parts =
       table->part_info == nullptr ? 1 : std::size_t{table->part_info->get_tot_partitions()};
   Result<std::unique_ptr<table::BulkLoad>> load =

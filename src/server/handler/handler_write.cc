@@ -90,7 +90,7 @@ int ha_rocksdb::write_row(const uchar* record) noexcept {
 
 int ha_rocksdb::end_row(int error) {
   if (own_transaction_ || error != 0) return end_own_transaction(error);
-  return report(session_->commit_in_the_middle());
+  return report(session_->end_row());
 }
 
 int ha_rocksdb::end_own_transaction(int error) {

@@ -1,0 +1,71 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/key_range.h"
+#include "base/status.h"
+#include "bulk/build_directory.h"
+#include "kv/database.h"
+#include "txn/batch_sections.h"
+#include "txn/loaded_files.h"
+#include "txn/own_change.h"
+#include "txn/spilled_run.h"
+
+// The changes of a transaction that are in files because they took too much memory.
+//
+// Runs        The oldest part of the changes becomes a sorted run when there are too many, then the
+//             next one: of changes to one key the newest run has the newest, and the batch in
+//             memory a newer one still. A savepoint lies between two runs, so that a return to it
+//             drops whole runs.
+// Single      One must meet exactly one put. A file has each key once, so where a run removes a
+// deletions   key and puts it again the removal gets a run of its own, below: without it the put
+//             would lie on an older one, which the next single deletion brings back.
+namespace basalt::txn {
+
+using SpilledRuns = std::vector<std::shared_ptr<const SpilledRun>>;
+
+// The newest of the runs' changes of a family in [lower, upper), which may be wider than what they
+// have; null: there are none. An empty bound is none.
+std::unique_ptr<ChangeSource> changes_of_runs(const SpilledRuns& runs, kv::FamilyId family,
+                                              std::string_view lower, std::string_view upper,
+                                              std::unique_ptr<ChangeSource> newer = nullptr);
+
+// Threads     The transaction's; but runs() may be copied by it for others, who read them.
+class SpilledChanges {
+ public:
+  explicit SpilledChanges(kv::Database& database) : database_(database) {}
+
+  bool is_empty() const { return runs_.empty(); }
+  const SpilledRuns& runs() const { return runs_; }
+  std::uint64_t bytes() const { return bytes_; }
+
+  // Appends the entries of a batch. `ends`: those that the sections were made by; set to the number
+  // of runs that come before each. kNoSpace, kIoError, as bulk::SstWriter: nothing has changed.
+  Status append(BatchSections& sections, std::span<std::size_t> ends);
+  // Drops the runs but the first `count`.
+  void drop_from(std::size_t count);
+  // `value` is set for kPut. kIoError, kCorruption.
+  Status find(kv::FamilyId family, std::string_view key, OwnVersion& version,
+              std::string& value) const;
+
+  // Gives all of the files away, for the commit. `indexes`: those with changes.
+  Result<LoadedFiles> take(std::vector<std::uint32_t> indexes);
+  // Removes everything.
+  void clear();
+
+ private:
+  Status make_directory();
+
+  kv::Database& database_;
+  std::unique_ptr<bulk::BuildDirectory> directory_;  // if there has been a run
+  std::uint32_t next_name_ = 0;
+  std::uint64_t bytes_ = 0;  // of keys and values, in all runs there have been
+  SpilledRuns runs_;
+};
+
+}  // namespace basalt::txn
