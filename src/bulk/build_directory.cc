@@ -90,6 +90,13 @@ void BuildDirectory::remove_all(const std::string& database) {
   if (fs::exists(path, error)) remove_tree(path);
 }
 
+void BuildDirectory::make_again() const {
+  std::error_code error;
+  fs::create_directories(path_, error);
+  if (!error) return;
+  log_message(LogLevel::kWarning, "'" + path_ + "' cannot be made: " + error.message());
+}
+
 void BuildDirectory::remove_files(std::string_view prefix) const {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(path_, error)) {

@@ -37,6 +37,8 @@ class BuildDirectory {
   std::uint32_t number() const { return number_; }
   // Removes the files in it whose names begin with `prefix`.
   void remove_files(std::string_view prefix) const;
+  // Makes the directory of find_load() if it is not there.
+  void make_again() const;
   // It is to stay, and all that is in it.
   void leave() { is_left_ = true; }
   // Makes the names of the directory and of what is in it survive a crash of the machine. kIoError.

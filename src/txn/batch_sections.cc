@@ -15,8 +15,16 @@ namespace {
 
 class Sorter : public rdb::WriteBatch::Handler {
  public:
-  Sorter(std::uint32_t system_family, std::span<const std::size_t> ends)
-      : system_family_(system_family), ends_(ends), sections_(ends.size() + 1) {}
+  // `count`: the entries of the batch.
+  Sorter(std::uint32_t system_family, std::span<const std::size_t> ends, std::size_t count)
+      : system_family_(system_family), ends_(ends), sections_(ends.size() + 1) {
+    std::size_t begin = 0;
+    for (std::size_t i = 0; i < sections_.size(); ++i) {
+      const std::size_t end = i < ends.size() ? ends[i] : count;
+      sections_[i].reserve(end - begin);
+      begin = end;
+    }
+  }
 
   rdb::Status PutCF(std::uint32_t family, const rdb::Slice& key, const rdb::Slice& value) override {
     return add(family, BatchEntry::Kind::kPut, key, value);
@@ -53,15 +61,17 @@ class Sorter : public rdb::WriteBatch::Handler {
 Result<BatchSections> BatchSections::of(const kv::Database& database, const rdb::WriteBatch& batch,
                                         std::span<const std::size_t> ends) {
   BASALT_DEBUG_ASSERT(std::ranges::is_sorted(ends));
-  Sorter sorter(database.family_handle(kv::kSystemFamily)->GetID(), ends);
+  Sorter sorter(database.family_handle(kv::kSystemFamily)->GetID(), ends, batch.Count());
   BASALT_TRY(rdb::from_rocksdb(batch.Iterate(&sorter)));
   return BatchSections(sorter.take(), batch.GetDataSize());
 }
 
 std::vector<std::vector<BatchEntry>>& BatchSections::sort() {
   for (std::vector<BatchEntry>& section : sections_) {
-    std::ranges::stable_sort(
-        section, {}, [](const BatchEntry& entry) { return std::tie(entry.family, entry.key); });
+    // In place: as they came is as they lie in the batch.
+    std::ranges::sort(section, {}, [](const BatchEntry& entry) {
+      return std::tuple(entry.family, entry.key, entry.key.data());
+    });
   }
   return sections_;
 }

@@ -109,6 +109,8 @@ void RecoveredLocks::lock_unread(const Holder& holder, std::vector<LoadedFiles>&
   for (LoadedFiles& load : loads) {
     BASALT_DEBUG_ASSERT(!load.row_key.empty());
     load.keys.clear();
+    // Its number is nobody else's as long as the transaction is there.
+    load.directory->make_again();
     if (load.indexes.empty()) load.indexes.push_back(KeySpans::index_of(load.row_key));
     for (const std::uint32_t index : load.indexes) {
       holder.changed.note(index);

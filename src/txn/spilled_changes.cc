@@ -1,7 +1,7 @@
 #include "txn/spilled_changes.h"
 
 #include <algorithm>
-#include <tuple>
+#include <iterator>
 #include <utility>
 
 #include "base/assert.h"
@@ -11,33 +11,25 @@
 namespace basalt::txn {
 namespace {
 
-// What becomes of one section: the run of what was done last to each key, and below it that of
-// removals which are followed by a put.
-struct Layers {
+// Leaves of a section what was done last to each key. Returns, for a run below that one, removals
+// which are followed by a put.
+std::vector<BatchEntry> reduce(std::vector<BatchEntry>& entries) {
+  using Kind = BatchEntry::Kind;
   std::vector<BatchEntry> removals;
-  std::vector<BatchEntry> newest;
-};
-
-Layers layers_of(std::span<const BatchEntry> entries) {
-  Layers layers;
-  for (std::size_t first = 0; first < entries.size();) {
-    std::size_t end = first + 1;
-    while (end < entries.size() && entries[end].key == entries[first].key &&
-           entries[end].family == entries[first].family) {
-      ++end;
-    }
-    const BatchEntry& oldest = entries[first];
-    const BatchEntry& last = entries[end - 1];
-    using Kind = BatchEntry::Kind;
-    if (oldest.kind == Kind::kRemoveSingle && last.kind == Kind::kPut) {
-      layers.removals.push_back(oldest);
-    }
+  auto newest = entries.begin();
+  for (auto first = entries.begin(); first != entries.end();) {
+    const auto end = std::find_if(first, entries.end(), [&](const BatchEntry& entry) {
+      return entry.key != first->key || entry.family != first->family;
+    });
+    const BatchEntry& last = *std::prev(end);
+    if (first->kind == Kind::kRemoveSingle && last.kind == Kind::kPut) removals.push_back(*first);
     // A put that is singly deleted came to a key that was not there, and leaves nothing.
-    const bool is_undone = oldest.kind == Kind::kPut && last.kind == Kind::kRemoveSingle;
-    if (!is_undone) layers.newest.push_back(last);
+    const bool is_undone = first->kind == Kind::kPut && last.kind == Kind::kRemoveSingle;
+    if (!is_undone) *newest++ = last;
     first = end;
   }
-  return layers;
+  entries.erase(newest, entries.end());
+  return removals;
 }
 
 Status write_entry(bulk::SstWriter& writer, const BatchEntry& entry) {
@@ -117,14 +109,15 @@ Status SpilledChanges::append(BatchSections& sections, std::span<std::size_t> en
     return Status::ok();
   };
   Status status;
-  for (const std::vector<BatchEntry>& section : sections.sort()) {
-    const Layers layers = layers_of(section);
-    if (status.is_ok()) status = write(layers.removals);
-    if (status.is_ok()) status = write(layers.newest);
+  for (std::vector<BatchEntry>& section : sections.sort()) {
+    if (status.is_ok()) status = write(reduce(section));
+    if (status.is_ok()) status = write(section);
+    section = {};
     counts.push_back(runs_.size());
   }
   if (!status.is_ok()) {
     drop_from(before);
+    if (is_empty()) directory_.reset();
     return status;
   }
   BASALT_DEBUG_ASSERT(counts.size() == ends.size() + 1);

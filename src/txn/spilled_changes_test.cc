@@ -154,6 +154,18 @@ class SpilledChangesTest : public testing::Test {
         rocksdb.CompactFiles(rdb::CompactionOptions(), upper, kLowestLevel - 1);
     ASSERT_TRUE(status.ok()) << status.ToString();
   }
+  static void expect_image(const std::string& image, const Map& rows) {
+    const auto database = kv::test::open_database(image);
+    lock::LockManager locks{lock::LockManager::Options{}};
+    TransactionManager manager(*database, locks);
+    must(manager.recover());
+    const auto reader = manager.make_transaction(nullptr);
+    reader->begin_statement(test::kRr);
+    EXPECT_EQ(test::scan(*reader), rows);
+    commit(*reader);
+    const fs::path loads = image + "/loads";
+    EXPECT_TRUE(!fs::exists(loads) || fs::is_empty(loads));
+  }
   bool has_directories() {
     const fs::path loads = store_.database().options().directory + "/loads";
     return fs::exists(loads) && !fs::is_empty(loads);
@@ -172,6 +184,7 @@ class SpilledChangesTest : public testing::Test {
   }
 
   std::mt19937 random_{basalt::test::seed()};
+  kv::test::TestDirectory directory_;
   test::Store store_;
   int next_value_ = 1;
 };
@@ -276,7 +289,8 @@ TEST_F(SpilledChangesTest, SnapshotsOfBeforeTheCommitSeeNothingOfIt) {
   EXPECT_EQ(committed(), rows);
 }
 
-TEST_F(SpilledChangesTest, ACrashLeavesAllOrNothing) {
+// In between: tests/crash/failpoints.py.
+TEST_F(SpilledChangesTest, ACrashBeforeTheCommitLeavesNothingOfItAndOneBehindItAll) {
   Map rows = begin_with_rows();
   for (int round = 0; round < 8; ++round) {
     SCOPED_TRACE(round);
@@ -286,26 +300,37 @@ TEST_F(SpilledChangesTest, ACrashLeavesAllOrNothing) {
     change_often(*transaction, rows, 40);
     spill(*transaction);
     transaction->end_statement();
-    const bool commits = round % 2 == 0;
-    if (commits) {
-      must(transaction->commit(kv::Durability::kSynced));
-    } else {
-      rows = before;
-    }
-    if (commits) {
-      transaction.reset();
-      store_.crash();
-    } else {
-      const std::string directory = store_.database().options().directory;
-      const std::string image = directory + "x";
-      kv::test::copy_crash_image(directory, image);
-      must(transaction->rollback());
-      transaction.reset();
-      store_.crash();
-    }
+    const std::string image = directory_ / std::to_string(round);
+    kv::test::copy_crash_image(store_.database().options().directory, image);
+    expect_image(image, before);
+    must(transaction->commit(kv::Durability::kSynced));
+    transaction.reset();
+    store_.crash();
     EXPECT_EQ(committed(), rows);
     EXPECT_FALSE(has_directories());
   }
+}
+
+// A copy of the database has what is prepared, and not its files.
+TEST_F(SpilledChangesTest, ADirectoryOfWhatIsPreparedIsNotTakenByOthersWhereItsFilesAreMissing) {
+  auto prepared = store_.begin();
+  test::put(*prepared, key_of(1), "prepared");
+  spill(*prepared);
+  must(prepared->prepare("x", kv::Durability::kSynced, true));
+  store_.transactions().detach_prepared(std::move(prepared));
+  const std::string loads = store_.database().options().directory + "/loads";
+  store_.close();
+  fs::remove_all(loads);
+  store_.open();
+  const auto other = store_.begin();
+  test::put(*other, key_of(2, kSingle), "kept");
+  spill(*other);
+  bool found = false;
+  must(store_.transactions().rollback_prepared("x", found));
+  EXPECT_TRUE(found);
+  commit(*other);
+  EXPECT_EQ(committed(), (Map{{key_of(2, kSingle), "kept"}}));
+  EXPECT_FALSE(has_directories());
 }
 
 TEST_F(SpilledChangesTest, PreparedChangesAreDecidedAfterACrash) {

@@ -508,9 +508,10 @@ std::uint64_t Transaction::batch_memory_bytes() const {
   const rdb::WriteBatch& changes = batch();
   const std::uint64_t entry_bytes =
       kMemtableEntryBytes + (inserts_->is_indexed() ? kIndexEntryBytes : 0);
-  // What goes to files before it is committed is not copied then.
-  const std::uint64_t copies = is_two_phase_ && spills_at_ == 0 ? 3 : 2;
-  return copies * changes.GetDataSize() + entry_bytes * changes.Count();
+  // What follows others to files is not copied when it is committed, but sorted.
+  const std::uint64_t copies = is_two_phase_ && spilled_.is_empty() ? 3 : 2;
+  const std::uint64_t sorted_bytes = spills_at_ == 0 ? 0 : sizeof(BatchEntry);
+  return copies * changes.GetDataSize() + (entry_bytes + sorted_bytes) * changes.Count();
 }
 
 Status Transaction::check_size() const {
@@ -533,6 +534,8 @@ Status Transaction::prepare(const std::string& name, kv::Durability durability,
                             bool keeps_value_locks) {
   BASALT_ASSERT(state_ == State::kActive && !name.empty());
   end_statement();
+  // Without the mutex that others wait for.
+  if (!spilled_.is_empty()) BASALT_TRY(spill());
   {
     const BatchGuard held(*this);
     if (!has_writes_) BASALT_TRY(begin_writing());
@@ -609,6 +612,9 @@ void Transaction::drop_batch() {
 Status Transaction::commit(kv::Durability durability) {
   if (has_writes_) {
     if (statement_mark_ != 0) end_statement();
+    if (state_ == State::kActive && !is_commit_written_ && !spilled_.is_empty()) {
+      BASALT_TRY(spill());
+    }
     const BatchGuard guard(*this);
     if (state_ == State::kActive && !is_commit_written_) {
       BASALT_TRY(check_room());

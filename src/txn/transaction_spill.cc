@@ -2,6 +2,7 @@
 #include <rocksdb/utilities/transaction.h>
 #include <rocksdb/utilities/write_batch_with_index.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -18,13 +19,16 @@ namespace {
 
 // Where locks take most of the memory, a run has this part of it at least.
 constexpr std::uint64_t kShareMin = 16;
+constexpr std::size_t kRunsOfOneSize = 16;
 
 }  // namespace
 
 Status Transaction::spill_if_large() {
-  if (spills_at_ == 0 || !has_writes_ || batch().Count() == 0) return Status::ok();
+  if (spills_at_ == 0 || !has_writes_) return Status::ok();
   const std::uint64_t limit = memory_max_ - memory_max_ / 4;
-  const bool is_large = batch_bytes() > spills_at_ ||
+  // Whoever has asked for small runs gets larger ones, rather than any number of them.
+  const std::size_t growth = std::min<std::size_t>(spilled_.runs().size() / kRunsOfOneSize, 32);
+  const bool is_large = batch_bytes() >> growth > spills_at_ ||
                         (memory_bytes() > limit && batch_memory_bytes() > memory_max_ / kShareMin);
   if (!is_large) [[likely]]
     return Status::ok();
@@ -35,6 +39,7 @@ Status Transaction::spill_if_large() {
 // who look into the batch may index it, which leaves its entries where they are.
 Status Transaction::spill() {
   BASALT_ASSERT(state_ == State::kActive);
+  if (batch().Count() == 0) return Status::ok();
   const std::size_t runs_before = spilled_.runs().size();
   std::vector<std::size_t> ends;
   for (const SavepointMark& mark : marks_) ends.push_back(mark.batch_entries);
@@ -75,7 +80,7 @@ void Transaction::clear_spilled() {
 
 Status Transaction::take_spilled() {
   BASALT_ASSERT(state_ == State::kActive && !is_commit_written_);
-  if (batch().Count() != 0) BASALT_TRY(spill());
+  BASALT_TRY(spill());
   // All that was changed was perhaps undone.
   if (spilled_.is_empty()) return Status::ok();
   const std::span<const std::uint32_t> indexes = changed_indexes_.all();

@@ -49,6 +49,7 @@ _DDL_RECOVERY = ("catalog.drop", "catalog.rename", "maintenance.")
 _SECOND_DEATHS = {
     "transaction with binary log": ("server.commit_ordered", ("txn.commit",)),
     "two engines with binary log": ("txn.commit.before_write", ("txn.commit",)),
+    "changes in files with binary log": ("txn.load.before_ingest", ("txn.load.",)),
     "ALTER TABLE by copy": ("catalog.rename.after_write", _DDL_RECOVERY),
     "ALTER TABLE in place": ("table.build_index.after_ingest", _DDL_RECOVERY),
     "ALTER TABLE by copy of a table with partitions": ("catalog.rename.after_write",
