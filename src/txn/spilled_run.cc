@@ -25,6 +25,7 @@ class FileChanges final : public ChangeSource {
  public:
   FileChanges(rdb::SstFileReader& file, std::shared_ptr<const void> owner)
       : owner_(std::move(owner)), entries_(file.NewTableIterator()) {}
+  ~FileChanges() override { status().ignore("whoever gives it up has seen all that mattered"); }
 
   bool is_valid() const override { return is_valid_; }
   std::string_view key() const override { return rdb::view_of(entry_.user_key); }

@@ -19,7 +19,7 @@ namespace {
 
 // Where locks take most of the memory, a run has this part of it at least.
 constexpr std::uint64_t kShareMin = 16;
-constexpr std::size_t kRunsOfOneSize = 16;
+constexpr std::size_t kRunsOfOneSize = 4;
 
 }  // namespace
 

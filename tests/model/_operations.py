@@ -6,8 +6,8 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.model._query import (Selection, draw_point, draw_selection, literal, order_of, points,
-                                sort_rows)
+from tests.model._query import (Selection, absent_keys, draw_point, draw_selection, literal,
+                                order_of, sort_rows)
 from tests.model._routines import Routines
 from tests.model._schema import NOTES, TABLES, Index, Row, Table, weight
 from tests.model._state import (Duplicate, Model, Redefined, Rows, Statement, Timeout, Transaction,
@@ -346,8 +346,8 @@ class Generator:
             if not is_ordered:
                 self._expect_room(statement, rows, changed)
             try:
-                statement.may_lock(statement.row_lock(key)
-                                   for key in (*statement.rows, *points(selection)))
+                statement.may_lock(statement.row_lock(key) for key in statement.rows)
+                statement.may_lock(absent_keys(selection, statement.rows))
                 statement.lock(statement.row_lock(table.key(row)) for row in rows)
             except Timeout:
                 raise Unknown from None
@@ -524,8 +524,7 @@ class Generator:
             statement.scan()
         rows = selection.rows(statement.rows)
         # For a row that is not there the lock is tried; below REPEATABLE READ it is given back.
-        statement.may_lock((statement.row_lock(key) for key in points(selection)
-                            if key not in statement.rows), exclusive)
+        statement.may_lock(absent_keys(selection, statement.rows), exclusive)
         passed = [] if selection.is_point() else self._passed(statement, selection)
         on_the_way = [statement.row_lock(table.key(row)) for row in passed]
         try:

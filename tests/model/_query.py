@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from tests.model._schema import Index, Row, Table, Weight, weight
-from tests.model._state import Rows
+from tests.model._state import LockKey, Rows
 
 
 @dataclass(frozen=True)
@@ -90,17 +91,29 @@ class Selection:
 
 def points(selection: Selection) -> list[Weight]:
     """Keys of the rows that conditions on all of the primary key name, there or not."""
-    table = selection.table
-    if table.primary is None:
-        return []
+    return [] if selection.table.primary is None else named(selection, selection.table.identity)
+
+
+def named(selection: Selection, parts: Iterable[str]) -> list[Weight]:
+    """The values of these columns that conditions on all of them name, there or not."""
     values: list[set[Weight]] = []
-    for part in table.identity:
-        named = [condition.values() for condition in selection.conditions
+    for part in parts:
+        given = [condition.values() for condition in selection.conditions
                  if condition.column == part]
-        if not named:
+        if not given:
             return []
-        values.append({weight(value) for value in named[0]})
+        values.append({weight(value) for value in given[0]})
     return list(itertools.product(*(sorted(each) for each in values)))
+
+
+def absent_keys(selection: Selection, rows: Rows) -> list[LockKey]:
+    """The locks of keys, and of unique values, that conditions name and no row has. They stay when
+    the transaction is prepared, other than those of ranges."""
+    table = selection.table
+    keys = [(table.name, "row", key) for key in points(selection) if key not in rows]
+    return keys + [(table.name, index.name, value) for index in table.unique
+                   for value in named(selection, index.parts)
+                   if value not in {table.unique_value(index, row) for row in rows.values()}]
 
 
 def draw_selection(table: Table, chance: random.Random, may_scan: bool = True) -> Selection:
