@@ -130,6 +130,32 @@ TEST_F(LoadedFilesTest, StoredFormatIsFrozen) {
   }
 }
 
+TEST_F(LoadedFilesTest, StoredFormatOfChangesIsFrozen) {
+  LoadedFiles loaded;
+  loaded.indexes = {300, 7};
+  loaded.files = {{1, {"/x/loads/7/m.sst"}}};
+  loaded.row_family = 1;
+  loaded.row_key = ingested_files_key(7);
+  EXPECT_EQ(loaded.row_key, std::string("\x0e\0\0\0\x07", 5));
+  const std::string value(
+      "\x02\x02\xac\x02\x07\x01\x05\x0e\0\0\0\x07\x01\x01\x01\x05"
+      "m.sst",
+      21);
+  EXPECT_EQ(pack_loaded_files(loaded), value);
+  const LoadedFiles parsed = must(parse_loaded_files("/x", loaded_files_key(7), value));
+  EXPECT_EQ(parsed.indexes, loaded.indexes);
+  EXPECT_EQ(parsed.row_family, 1u);
+  EXPECT_EQ(parsed.row_key, loaded.row_key);
+  ASSERT_EQ(parsed.files.size(), 1u);
+  EXPECT_EQ(parsed.files[0].paths, loaded.files[0].paths);
+  for (std::size_t size = 0; size < value.size(); ++size) {
+    const std::string cut = value.substr(0, size);
+    EXPECT_TRUE(fails_with(ErrorCode::kCorruption,
+                           parse_loaded_files("/x", loaded_files_key(7), cut).take_status()))
+        << size;
+  }
+}
+
 TEST_F(LoadedFilesTest, RowsComeWithTheCommit) {
   auto reader = store_.begin();
   reader->begin_statement(test::kRr);

@@ -29,7 +29,7 @@ Status Transaction::spill_if_large() {
   // Whoever has asked for small runs gets larger ones, rather than any number of them.
   const std::size_t growth = std::min<std::size_t>(spilled_.runs().size() / kRunsOfOneSize, 32);
   const bool is_large = batch_bytes() >> growth > spills_at_ ||
-                        (memory_bytes() > limit && batch_memory_bytes() > memory_max_ / kShareMin);
+                        (batch_memory_bytes() > memory_max_ / kShareMin && memory_bytes() > limit);
   if (!is_large) [[likely]]
     return Status::ok();
   return spill();
