@@ -34,6 +34,17 @@ def test_each_statement_is_done_and_leaves_the_data_right(prepared):
     assert target.query("SELECT DISTINCT version FROM copied") == [(1,)]
 
 
+def test_what_is_rolled_back_is_undone(prepared):
+    workload, target = prepared
+    before = target.query("CHECKSUM TABLE source, copied")
+    for statement in Statement:
+        outcome = workload.run_and_roll_back(target, statement)
+        assert outcome.is_done, outcome
+        assert 0 < outcome.undo_seconds < outcome.seconds
+        assert target.query("CHECKSUM TABLE source, copied") == before
+    assert workload.check(target) == []
+
+
 def test_an_error_is_told_and_the_statement_is_undone(prepared):
     workload, target = prepared
     assert workload.run(target, Statement.INSERT_SELECT).is_done

@@ -55,6 +55,8 @@ class LockOwner {
   bool holds_locks() const { return held_count() != 0 || !ranges_.empty(); }
   // Memory that its locks take, with their share of the lock table. The owner's thread.
   std::size_t memory_bytes() const;
+  // Whether its waits end at their beginning: LockManager::interrupt(). Any thread.
+  bool is_interrupted() const { return signal_.is_interrupted(); }
   // Locked keys, without ranges. Any thread; exact in the owner's.
   std::size_t held_count() const { return held_.load(kRelaxed); }
 

@@ -126,7 +126,11 @@ void Session::register_statement() {
   transaction_->set_fill_cache(fills_cache(thd_));
   transaction_->lock_owner().set_deadlock_detect(detects_deadlocks(thd_));
   transaction_->lock_owner().set_reported_timeout_ms(lock_wait_timeout_ms(thd_));
-  transaction_->set_memory_max(batch_bytes_max(thd_), batch_spill_bytes(thd_), opt_bin_log);
+  const kv::DatabaseOptions& database_options = the_engine().database().options();
+  transaction_->set_memory_limits({.bytes_max = batch_bytes_max(thd_),
+                                   .spills_at = batch_spill_bytes(thd_),
+                                   .scarce_above = database_options.batch_bytes_max / 2,
+                                   .is_two_phase = opt_bin_log});
   commits_in_the_middle_ = commits_in_the_middle(thd_);
   trans_register_ha(thd_, false, g_plugin->hton, 0);
   if (thd_test_options(thd_, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN)) {

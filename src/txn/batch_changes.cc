@@ -18,7 +18,13 @@ class BatchChanges final : public ChangeSource {
   bool is_valid() const override { return entries_->Valid(); }
   std::string_view key() const override { return rdb::view_of(entries_->Entry().key); }
   std::string_view value() const override { return rdb::view_of(entries_->Entry().value); }
-  bool is_put() const override { return entries_->Entry().type == rdb::kPutRecord; }
+  ChangeKind kind() const override {
+    const rdb::WriteType type = entries_->Entry().type;
+    if (type == rdb::kPutRecord) return ChangeKind::kPut;
+    if (type == rdb::kSingleDeleteRecord) return ChangeKind::kRemoveSingle;
+    BASALT_DEBUG_ASSERT(type == rdb::kDeleteRecord);
+    return ChangeKind::kRemove;
+  }
   void seek(std::string_view key) override { entries_->Seek(rdb::slice_of(key)); }
   void seek_for_previous(std::string_view key) override {
     entries_->SeekForPrev(rdb::slice_of(key));
@@ -48,7 +54,7 @@ std::unique_ptr<CopiedChanges> CopiedChanges::of(ChangeSource& source, std::stri
     if (!upper.empty() && source.key() >= upper) break;
     changes.push_back({std::string(source.key()),
                        source.is_put() ? std::string(source.value()) : std::string(),
-                       source.is_put()});
+                       source.kind()});
   }
   return std::make_unique<CopiedChanges>(std::move(changes));
 }

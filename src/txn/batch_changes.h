@@ -24,7 +24,7 @@ class CopiedChanges final : public ChangeSource {
   struct Change {
     std::string key;
     std::string value;
-    bool is_put = true;
+    ChangeKind kind = ChangeKind::kPut;
   };
 
   // Sorted by their keys, which differ.
@@ -39,7 +39,7 @@ class CopiedChanges final : public ChangeSource {
   bool is_valid() const override { return position_ < changes_.size(); }
   std::string_view key() const override { return changes_[position_].key; }
   std::string_view value() const override { return changes_[position_].value; }
-  bool is_put() const override { return changes_[position_].is_put; }
+  ChangeKind kind() const override { return changes_[position_].kind; }
   void seek(std::string_view key) override;
   void seek_for_previous(std::string_view key) override;
   void seek_to_first() override { position_ = 0; }

@@ -27,20 +27,20 @@ class Sorter : public rdb::WriteBatch::Handler {
   }
 
   rdb::Status PutCF(std::uint32_t family, const rdb::Slice& key, const rdb::Slice& value) override {
-    return add(family, BatchEntry::Kind::kPut, key, value);
+    return add(family, ChangeKind::kPut, key, value);
   }
   rdb::Status DeleteCF(std::uint32_t family, const rdb::Slice& key) override {
-    return add(family, BatchEntry::Kind::kRemove, key, {});
+    return add(family, ChangeKind::kRemove, key, {});
   }
   rdb::Status SingleDeleteCF(std::uint32_t family, const rdb::Slice& key) override {
-    return add(family, BatchEntry::Kind::kRemoveSingle, key, {});
+    return add(family, ChangeKind::kRemoveSingle, key, {});
   }
   rdb::Status MarkNoop(bool) override { return rdb::Status::OK(); }
 
   std::vector<std::vector<BatchEntry>> take() { return std::move(sections_); }
 
  private:
-  rdb::Status add(std::uint32_t family, BatchEntry::Kind kind, const rdb::Slice& key,
+  rdb::Status add(std::uint32_t family, ChangeKind kind, const rdb::Slice& key,
                   const rdb::Slice& value) {
     while (section_ < ends_.size() && count_ >= ends_[section_]) ++section_;
     ++count_;

@@ -9,15 +9,14 @@
 #include "base/status.h"
 #include "kv/database.h"
 #include "rdb/rocksdb_fwd.h"
+#include "txn/own_change.h"
 
 namespace basalt::txn {
 
 // An entry of a batch. It points into the batch.
 struct BatchEntry {
-  enum class Kind : std::uint8_t { kPut, kRemove, kRemoveSingle };
-
   kv::FamilyId family;
-  Kind kind;
+  ChangeKind kind;
   std::string_view key;
   std::string_view value;
 };

@@ -15,6 +15,9 @@ namespace basalt::txn {
 // What a transaction has done to a key last.
 enum class OwnVersion : std::uint8_t { kNone, kPut, kRemoved };
 
+// What an entry does to its key. One of kRemoveSingle must meet exactly one that is put.
+enum class ChangeKind : std::uint8_t { kPut, kRemove, kRemoveSingle };
+
 // Whether two values of one key belong to the same row.
 using SameRow = std::function<bool(std::string_view key, std::string_view, std::string_view)>;
 
@@ -33,7 +36,8 @@ class ChangeSource {
   // Valid until the next move.
   virtual std::string_view key() const = 0;
   virtual std::string_view value() const = 0;
-  virtual bool is_put() const = 0;
+  virtual ChangeKind kind() const = 0;
+  bool is_put() const { return kind() == ChangeKind::kPut; }
 
   virtual void seek(std::string_view key) = 0;               // first key >= key
   virtual void seek_for_previous(std::string_view key) = 0;  // last key <= key
@@ -59,7 +63,7 @@ class MergedChanges final : public ChangeSource {
   bool is_valid() const override { return current_ != nullptr; }
   std::string_view key() const override { return current_->key(); }
   std::string_view value() const override { return current_->value(); }
-  bool is_put() const override { return current_->is_put(); }
+  ChangeKind kind() const override { return current_->kind(); }
   void seek(std::string_view key) override;
   void seek_for_previous(std::string_view key) override;
   void seek_to_first() override;

@@ -7,65 +7,48 @@
 #include "base/assert.h"
 #include "base/failpoint.h"
 #include "bulk/sst_writer.h"
+#include "txn/run_merge.h"
+#include "txn/run_writer.h"
 
 namespace basalt::txn {
 namespace {
 
-// Leaves of a section what was done last to each key. Returns, for a run below that one, removals
-// which are followed by a put.
+// With more runs than this a commit merges some before it takes them in: from twenty files in level
+// 0 on RocksDB slows down all who write to the family.
+constexpr std::size_t kRunsOfCommitMax = 8;
+// Of each a block and an index are in memory.
+constexpr std::size_t kRunsOfMergeMax = 64;
+
+// Leaves of a section what was done last to each key. Returns the removals for a run below.
 std::vector<BatchEntry> reduce(std::vector<BatchEntry>& entries) {
-  using Kind = BatchEntry::Kind;
   std::vector<BatchEntry> removals;
   auto newest = entries.begin();
-  for (auto first = entries.begin(); first != entries.end();) {
-    const auto end = std::find_if(first, entries.end(), [&](const BatchEntry& entry) {
-      return entry.key != first->key || entry.family != first->family;
+  for (auto oldest = entries.begin(); oldest != entries.end();) {
+    const auto end = std::find_if(oldest, entries.end(), [&](const BatchEntry& entry) {
+      return entry.key != oldest->key || entry.family != oldest->family;
     });
     const BatchEntry& last = *std::prev(end);
-    if (first->kind == Kind::kRemoveSingle && last.kind == Kind::kPut) removals.push_back(*first);
-    // A put that is singly deleted came to a key that was not there, and leaves nothing.
-    const bool is_undone = first->kind == Kind::kPut && last.kind == Kind::kRemoveSingle;
-    if (!is_undone) *newest++ = last;
-    first = end;
+    const NetChange change = net_change(oldest->kind, last.kind);
+    if (change.has_removal_below) removals.push_back(*oldest);
+    if (change.has_newest) *newest++ = last;
+    oldest = end;
   }
   entries.erase(newest, entries.end());
   return removals;
 }
 
-Status write_entry(bulk::SstWriter& writer, const BatchEntry& entry) {
-  switch (entry.kind) {
-    case BatchEntry::Kind::kPut: return writer.put(entry.key, entry.value);
-    case BatchEntry::Kind::kRemove: return writer.remove(entry.key);
-    case BatchEntry::Kind::kRemoveSingle: return writer.remove_single(entry.key);
+// The first of `count` runs that follow each other and are the smallest together.
+std::size_t smallest(const SpilledRuns& runs, std::size_t count) {
+  const auto bytes_of = [&](std::size_t first) {
+    std::uint64_t bytes = 0;
+    for (std::size_t i = first; i < first + count; ++i) bytes += runs[i]->bytes();
+    return bytes;
+  };
+  std::size_t best = 0;
+  for (std::size_t first = 1; first + count <= runs.size(); ++first) {
+    if (bytes_of(first) < bytes_of(best)) best = first;
   }
-  BASALT_UNREACHABLE();
-}
-
-// Keys come in their order, so that those of one index follow each other.
-void note_index(std::vector<std::uint32_t>& indexes, std::string_view key) {
-  const std::uint32_t index = KeySpans::index_of(key);
-  if (indexes.empty() || indexes.back() != index) indexes.push_back(index);
-}
-
-Result<std::shared_ptr<const SpilledRun>> write_run(kv::Database& database,
-                                                    std::span<const BatchEntry> entries,
-                                                    const std::string& path) {
-  SpilledRun::Content content;
-  for (auto entry = entries.begin(); entry != entries.end();) {
-    const kv::FamilyId family = entry->family;
-    // One file: each is one of those in level 0 that reads have to ask.
-    const auto writer =
-        database.new_sst_writer(family, path + std::to_string(family) + "-", /*is_one_file=*/true);
-    for (; entry != entries.end() && entry->family == family; ++entry) {
-      content.keys.add(entry->key);
-      if (entry->kind != BatchEntry::Kind::kPut) note_index(content.with_removals, entry->key);
-      BASALT_TRY(write_entry(*writer, *entry));
-    }
-    BASALT_TRY(writer->finish());
-    BASALT_DEBUG_ASSERT(writer->paths().size() == 1);
-    content.files.push_back({family, writer->paths().front()});
-  }
-  return SpilledRun::open(database, std::move(content));
+  return best;
 }
 
 }  // namespace
@@ -92,26 +75,43 @@ Status SpilledChanges::make_directory() {
   return Status::ok();
 }
 
-Status SpilledChanges::append(BatchSections& sections, std::span<std::size_t> ends) {
-  BASALT_TRY(make_directory());
-  const std::size_t before = runs_.size();
-  std::vector<std::size_t> counts;
-  const auto write = [&](std::span<const BatchEntry> entries) -> Status {
-    if (entries.empty()) return Status::ok();
-    BASALT_FAILPOINT("txn.spill.write");
-    const std::string name = "run" + std::to_string(next_name_++) + "-";
-    auto run = write_run(database_, entries, directory_->path() + "/" + name);
-    if (!run.is_ok()) {
-      directory_->remove_files(name);
-      return run.take_status();
+void SpilledChanges::note_runs() {
+  std::uint64_t bytes = 0;
+  for (const auto& run : runs_) bytes += run->bytes();
+  progress_.bytes_in_files = bytes;
+  progress_.runs = runs_.size();
+}
+
+Status SpilledChanges::write_run(std::span<const BatchEntry> entries, bool may_interrupt) {
+  if (entries.empty()) return Status::ok();
+  BASALT_FAILPOINT("txn.spill.write");
+  const std::string name = "run" + std::to_string(next_name_++) + "-";
+  RunWriter writer(database_, directory_->path() + "/" + name);
+  const auto write = [&]() -> Status {
+    for (const BatchEntry& entry : entries) {
+      if (may_interrupt && owner_.is_interrupted()) return Status::of(ErrorCode::kInterrupted);
+      BASALT_TRY(writer.add(entry.family, entry.kind, entry.key, entry.value));
+      progress_.add_done(1);
     }
+    auto run = writer.finish();
+    if (!run.is_ok()) return run.take_status();
     runs_.push_back(std::move(run.value()));
     return Status::ok();
   };
+  Status status = write();
+  if (!status.is_ok()) directory_->remove_files(name);
+  return status;
+}
+
+Status SpilledChanges::append(BatchSections& sections, std::span<std::size_t> ends,
+                              bool may_interrupt) {
+  BASALT_TRY(make_directory());
+  const std::size_t before = runs_.size();
+  std::vector<std::size_t> counts;
   Status status;
   for (std::vector<BatchEntry>& section : sections.sort()) {
-    if (status.is_ok()) status = write(reduce(section));
-    if (status.is_ok()) status = write(section);
+    if (status.is_ok()) status = write_run(reduce(section), may_interrupt);
+    if (status.is_ok()) status = write_run(section, may_interrupt);
     section = {};
     counts.push_back(runs_.size());
   }
@@ -123,12 +123,46 @@ Status SpilledChanges::append(BatchSections& sections, std::span<std::size_t> en
   BASALT_DEBUG_ASSERT(counts.size() == ends.size() + 1);
   std::copy_n(counts.begin(), ends.size(), ends.begin());
   bytes_ += sections.bytes();
+  note_runs();
+  return Status::ok();
+}
+
+bool SpilledChanges::has_many_runs() const { return runs_.size() > kRunsOfCommitMax; }
+
+Status SpilledChanges::merge_some() {
+  BASALT_ASSERT(has_many_runs());
+  // Two runs may come of a merge.
+  const std::size_t count = std::min(runs_.size() - kRunsOfCommitMax + 2, kRunsOfMergeMax);
+  const std::size_t first = smallest(runs_, count);
+  const auto begin = runs_.begin() + static_cast<std::ptrdiff_t>(first);
+  const auto end = begin + static_cast<std::ptrdiff_t>(count);
+  std::uint64_t bytes = 0;
+  for (auto run = begin; run != end; ++run) bytes += (*run)->bytes();
+  const StepScope scope(progress_, TransactionStep::kMerging, bytes);
+  if (!database_.health().check_room_for(bytes).is_ok()) return Status::ok();
+  BASALT_FAILPOINT("txn.spill.merge");
+  BASALT_HOLDPOINT("txn.spill.merge");
+  const std::string name = "run" + std::to_string(next_name_++) + "-";
+  SpilledRuns merged;
+  Status status =
+      merge_runs(database_, {begin, end}, directory_->path() + "/" + name, progress_, merged);
+  if (!status.is_ok()) {
+    directory_->remove_files(name);
+    // A commit of many files is better than none.
+    return status.is(ErrorCode::kNoSpace) ? Status::ok() : std::move(status);
+  }
+  BASALT_DEBUG_ASSERT(merged.size() < count);  // else there is no end of it
+  for (auto run = begin; run != end; ++run) (*run)->remove_files();
+  const auto behind = runs_.erase(begin, end);
+  runs_.insert(behind, merged.begin(), merged.end());
+  note_runs();
   return Status::ok();
 }
 
 void SpilledChanges::drop_from(std::size_t count) {
   BASALT_DEBUG_ASSERT(count <= runs_.size());
   for (; runs_.size() > count; runs_.pop_back()) runs_.back()->remove_files();
+  note_runs();
 }
 
 Status SpilledChanges::find(kv::FamilyId family, std::string_view key, OwnVersion& version,
@@ -174,6 +208,7 @@ void SpilledChanges::clear() {
   runs_.clear();
   directory_.reset();
   bytes_ = 0;
+  note_runs();
 }
 
 }  // namespace basalt::txn

@@ -11,10 +11,12 @@
 #include "base/status.h"
 #include "bulk/build_directory.h"
 #include "kv/database.h"
+#include "lock/lock_owner.h"
 #include "txn/batch_sections.h"
 #include "txn/loaded_files.h"
 #include "txn/own_change.h"
 #include "txn/spilled_run.h"
+#include "txn/transaction_progress.h"
 
 // The changes of a transaction that are in files because they took too much memory.
 //
@@ -22,12 +24,9 @@
 //             next one: of changes to one key the newest run has the newest, and the batch in
 //             memory a newer one still. A savepoint lies between two runs, so that a return to it
 //             drops whole runs.
-// Single      One must meet exactly one put. A file has each key once, so where a run removes a
-// deletions   key and puts it again the removal gets a run of its own, below: without it the put
-//             would lie on an older one, which the next single deletion brings back.
+// Commit      Each run comes to level 0, a file for each family. Where there are many they are
+//             merged before.
 namespace basalt::txn {
-
-using SpilledRuns = std::vector<std::shared_ptr<const SpilledRun>>;
 
 // The newest of the runs' changes of a family in [lower, upper), which may be wider than what they
 // have; null: there are none. An empty bound is none.
@@ -38,15 +37,25 @@ std::unique_ptr<ChangeSource> changes_of_runs(const SpilledRuns& runs, kv::Famil
 // Threads     The transaction's; but runs() may be copied by it for others, who read them.
 class SpilledChanges {
  public:
-  explicit SpilledChanges(kv::Database& database) : database_(database) {}
+  // `owner`: whose changes they are. Both outlive this.
+  SpilledChanges(kv::Database& database, const lock::LockOwner& owner,
+                 TransactionProgress& progress)
+      : database_(database), owner_(owner), progress_(progress) {}
 
   bool is_empty() const { return runs_.empty(); }
   const SpilledRuns& runs() const { return runs_; }
   std::uint64_t bytes() const { return bytes_; }
 
   // Appends the entries of a batch. `ends`: those that the sections were made by; set to the number
-  // of runs that come before each. kNoSpace, kIoError, as bulk::SstWriter: nothing has changed.
-  Status append(BatchSections& sections, std::span<std::size_t> ends);
+  // of runs that come before each. kNoSpace, kIoError, as bulk::SstWriter; kInterrupted if
+  // `may_interrupt` and somebody has interrupted the owner: nothing has changed.
+  Status append(BatchSections& sections, std::span<std::size_t> ends, bool may_interrupt);
+  // Whether there are more runs than a commit should take in.
+  bool has_many_runs() const;
+  // Then makes fewer of them, in one step of perhaps several; or leaves them if there is no room
+  // for that. No savepoint will be returned to any more. kIoError, kCorruption: nothing has
+  // changed.
+  Status merge_some();
   // Drops the runs but the first `count`.
   void drop_from(std::size_t count);
   // `value` is set for kPut. kIoError, kCorruption.
@@ -60,8 +69,12 @@ class SpilledChanges {
 
  private:
   Status make_directory();
+  Status write_run(std::span<const BatchEntry> entries, bool may_interrupt);
+  void note_runs();
 
   kv::Database& database_;
+  const lock::LockOwner& owner_;
+  TransactionProgress& progress_;
   std::unique_ptr<bulk::BuildDirectory> directory_;  // if there has been a run
   std::uint32_t next_name_ = 0;
   std::uint64_t bytes_ = 0;  // of keys and values, in all runs there have been

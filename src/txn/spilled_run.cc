@@ -30,7 +30,12 @@ class FileChanges final : public ChangeSource {
   bool is_valid() const override { return is_valid_; }
   std::string_view key() const override { return rdb::view_of(entry_.user_key); }
   std::string_view value() const override { return rdb::view_of(entries_->value()); }
-  bool is_put() const override { return entry_.type == rdb::kEntryPut; }
+  ChangeKind kind() const override {
+    if (entry_.type == rdb::kEntryPut) return ChangeKind::kPut;
+    if (entry_.type == rdb::kEntrySingleDelete) return ChangeKind::kRemoveSingle;
+    BASALT_DEBUG_ASSERT(entry_.type == rdb::kEntryDelete);
+    return ChangeKind::kRemove;
+  }
 
   void seek(std::string_view key) override {
     entries_->Seek(internal_key(key, &rdb::GetInternalKeyForSeek));

@@ -31,6 +31,7 @@ class SpilledRun : public std::enable_shared_from_this<SpilledRun> {
     KeySpans keys;
     // The indexes of which keys are removed.
     std::vector<std::uint32_t> with_removals;
+    std::uint64_t bytes = 0;  // of keys and values
   };
 
   // Opens what was written.
@@ -41,6 +42,7 @@ class SpilledRun : public std::enable_shared_from_this<SpilledRun> {
 
   const std::vector<File>& files() const { return content_.files; }
   const KeySpans& keys() const { return content_.keys; }
+  std::uint64_t bytes() const { return content_.bytes; }
   // The changes of a family, which keep the run; null: there are none.
   std::unique_ptr<ChangeSource> changes(kv::FamilyId family) const;
   // `value` is set for kPut.
@@ -57,6 +59,8 @@ class SpilledRun : public std::enable_shared_from_this<SpilledRun> {
   const Content content_;
   std::vector<std::unique_ptr<rdb::SstFileReader>> readers_;  // for each of the files
 };
+
+using SpilledRuns = std::vector<std::shared_ptr<const SpilledRun>>;
 
 // The changes that a file has. `owner`, of the file, lives as long.
 std::unique_ptr<ChangeSource> changes_of_file(rdb::SstFileReader& file,

@@ -9,7 +9,6 @@
 
 #include "base/bytes.h"
 #include "base/failpoint.h"
-#include "base/remedies.h"
 #include "kv/rocksdb_reads.h"
 #include "rdb/status_conversion.h"
 #include "txn/batch_changes.h"
@@ -23,19 +22,12 @@ namespace {
 
 Status no_such_savepoint() { return Status(ErrorCode::kInvalidArgument, "no such savepoint"); }
 
-// Beside its key and value, of an entry of a batch: in the batch's index, a skip list, and in the
-// memtable that it is put into.
-constexpr std::uint64_t kIndexEntryBytes = 68;
-constexpr std::uint64_t kMemtableEntryBytes = 16;
-// A session keeps the memory of no larger batch for its next transaction.
-constexpr std::uint64_t kKeptBatchBytes = std::uint64_t{1} << 20;
-
 }  // namespace
 
 Transaction::Transaction(TransactionManager& manager, std::uint64_t id, void* user)
     : manager_(manager),
       owner_(id, user),
-      spilled_(manager.database()),
+      spilled_(manager.database(), owner_, progress_),
       undecided_(manager.shared_undecided()) {
   undecided_->enter(changed_indexes_);
 }
@@ -80,6 +72,7 @@ void Transaction::finish() {
   changes_are_unknown_ = false;
   loaded_.clear();
   clear_spilled();
+  note_batch_bytes(0);
   is_commit_written_ = false;
   // Before the locks go: who gets them next must learn of the change.
   end_changes();
@@ -169,9 +162,12 @@ Status Transaction::roll_back_to_mark(std::size_t number) {
   marks_.pop_back();
   changed_tables_.roll_back_to_mark();
   if (!has_writes_) return Status::ok();
+  const StepScope scope(progress_, TransactionStep::kRollingBack);
   leave_own_changes();
   if (runs < spilled_.runs().size()) drop_runs_from(runs);
-  return roll_back_batch();
+  BASALT_TRY(roll_back_batch());
+  note_batch_bytes(batch_bytes());
+  return Status::ok();
 }
 
 void Transaction::begin_statement(IsolationLevel level) {
@@ -443,24 +439,29 @@ Status Transaction::begin_writing() {
   BASALT_TRY(manager_.database().health().check_writable());
   if (!has_writes_) {
     activate();
-    rdb::TransactionOptions options;
-    options.skip_concurrency_control = true;
-    rdb::Transaction* transaction =
-        manager_.database().rocksdb().BeginTransaction(rdb::WriteOptions(), options, writes_.get());
-    if (writes_.get() != transaction) {
-      writes_.reset(transaction);
-      inserts_->attach(writes_.get());
-    }
-    inserts_->begin_batch();
-    has_writes_ = true;
-    for (SavepointMark& mark : marks_) {
-      batch().SetSavePoint();
-      mark.batch_entries = 0;
-    }
+    begin_batch();
   }
   mark_statement();
   owner_.add_weight(1);
   return Status::ok();
+}
+
+void Transaction::begin_batch() {
+  BASALT_DEBUG_ASSERT(!has_writes_);
+  rdb::TransactionOptions options;
+  options.skip_concurrency_control = true;
+  rdb::Transaction* transaction =
+      manager_.database().rocksdb().BeginTransaction(rdb::WriteOptions(), options, writes_.get());
+  if (writes_.get() != transaction) {
+    writes_.reset(transaction);
+    inserts_->attach(writes_.get());
+  }
+  inserts_->begin_batch();
+  has_writes_ = true;
+  for (SavepointMark& mark : marks_) {
+    batch().SetSavePoint();
+    mark.batch_entries = 0;
+  }
 }
 
 void Transaction::note_change(std::string_view key) {
@@ -494,37 +495,6 @@ Status Transaction::queue_remove(kv::FamilyId family, std::string_view key) {
 
 std::uint64_t Transaction::batch_bytes() const { return has_writes_ ? batch().GetDataSize() : 0; }
 
-// The batch is there twice while its memory grows, and while it is put into the memtable; once more
-// if RocksDB copies what was prepared, when it is committed.
-std::uint64_t Transaction::memory_bytes() const {
-  std::uint64_t bytes = owner_.memory_bytes();
-  bytes += changed_buckets_.capacity() * sizeof(std::uint32_t);
-  bytes += value_locks_.capacity() * sizeof(LockedValue);
-  return bytes + batch_memory_bytes();
-}
-
-std::uint64_t Transaction::batch_memory_bytes() const {
-  if (!has_writes_) return 0;
-  const rdb::WriteBatch& changes = batch();
-  const std::uint64_t entry_bytes =
-      kMemtableEntryBytes + (inserts_->is_indexed() ? kIndexEntryBytes : 0);
-  // What follows others to files is not copied when it is committed, but sorted.
-  const std::uint64_t copies = is_two_phase_ && spilled_.is_empty() ? 3 : 2;
-  const std::uint64_t sorted_bytes = spills_at_ == 0 ? 0 : sizeof(BatchEntry);
-  return copies * changes.GetDataSize() + (entry_bytes + sorted_bytes) * changes.Count();
-}
-
-Status Transaction::check_size() const {
-  const std::uint64_t bytes = memory_bytes();
-  if (bytes <= memory_max_) [[likely]]
-    return Status::ok();
-  return Status(ErrorCode::kTooLarge,
-                "the transaction's changes, locks and commit take " + std::to_string(bytes) +
-                    " bytes of memory, more than the " + std::to_string(memory_max_) +
-                    " that it may take; change fewer rows in a transaction, or " +
-                    std::string(remedies().raise_transaction_memory));
-}
-
 // Before anything is written: a batch that cannot fit must not make the engine read-only.
 Status Transaction::check_room() const {
   return manager_.database().health().check_room_for(batch_bytes());
@@ -535,7 +505,7 @@ Status Transaction::prepare(const std::string& name, kv::Durability durability,
   BASALT_ASSERT(state_ == State::kActive && !name.empty());
   end_statement();
   // Without the mutex that others wait for.
-  if (!spilled_.is_empty()) BASALT_TRY(spill());
+  BASALT_TRY(complete_runs());
   {
     const BatchGuard held(*this);
     if (!has_writes_) BASALT_TRY(begin_writing());
@@ -612,9 +582,7 @@ void Transaction::drop_batch() {
 Status Transaction::commit(kv::Durability durability) {
   if (has_writes_) {
     if (statement_mark_ != 0) end_statement();
-    if (state_ == State::kActive && !is_commit_written_ && !spilled_.is_empty()) {
-      BASALT_TRY(spill());
-    }
+    if (state_ == State::kActive && !is_commit_written_) BASALT_TRY(complete_runs());
     const BatchGuard guard(*this);
     if (state_ == State::kActive && !is_commit_written_) {
       BASALT_TRY(check_room());
@@ -638,6 +606,7 @@ Status Transaction::commit(kv::Durability durability) {
 
 Status Transaction::rollback() {
   BASALT_ASSERT(state_ != State::kOrdered && !is_commit_written_);
+  const StepScope scope(progress_, TransactionStep::kRollingBack);
   if (has_writes_) {
     const BatchGuard guard(*this);
     const bool keeps_batch = batch_bytes() <= kKeptBatchBytes && spilled_bytes() == 0;

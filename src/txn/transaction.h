@@ -20,6 +20,7 @@
 #include "txn/loaded_files.h"
 #include "txn/spilled_changes.h"
 #include "txn/transaction_expiry.h"
+#include "txn/transaction_progress.h"
 #include "txn/undecided_changes.h"
 
 namespace basalt_rocksdb {
@@ -72,6 +73,21 @@ struct SavepointMark {
   bool is_released = false;
 };
 
+// A batch that is emptied keeps the memory of so many bytes for what comes next.
+inline constexpr std::uint64_t kKeptBatchBytes = std::uint64_t{1} << 20;
+
+// Of the memory that a transaction takes.
+struct MemoryLimits {
+  // With more bytes further rows are refused: kTooLarge.
+  std::uint64_t bytes_max = std::numeric_limits<std::uint64_t>::max();
+  // With more bytes of changes spill_if_large() moves them to files; 0: never.
+  std::uint64_t spills_at = 0;
+  // With more bytes of changes of all transactions it does so with some of them.
+  std::uint64_t scarce_above = std::numeric_limits<std::uint64_t>::max();
+  // It will be prepared.
+  bool is_two_phase = false;
+};
+
 // The value of a unique index that a transaction has locked.
 struct LockedValue {
   kv::FamilyId family;
@@ -102,15 +118,9 @@ class Transaction {
   // Memory that the transaction takes at most until it has ended, if it changes nothing more: its
   // changes, their index and its locks, and what the commit will need beside them.
   std::uint64_t memory_bytes() const;
-  // With more than `bytes` further rows are refused: kTooLarge. With more than `spills_at` of
-  // changes spill_if_large() moves them to files; 0: never. `is_two_phase`: it will be prepared.
-  void set_memory_max(std::uint64_t bytes, std::uint64_t spills_at, bool is_two_phase) {
-    memory_max_ = bytes;
-    spills_at_ = spills_at;
-    is_two_phase_ = is_two_phase;
-  }
-  // Between two rows: nobody holds what was read of own changes. kNoSpace, kIoError: nothing has
-  // changed.
+  void set_memory_limits(const MemoryLimits& limits) { limits_ = limits; }
+  // Between two rows: nobody holds what was read of own changes. kNoSpace, kIoError, kInterrupted:
+  // nothing has changed.
   Status spill_if_large();
   bool has_changes_in_files() const { return !spilled_.is_empty(); }
   // Bytes of changes that were moved to files, those included that were undone.
@@ -285,7 +295,10 @@ class Transaction {
   void drop_runs_from(std::size_t count) BASALT_REQUIRES(inserts_->batch_mutex());
   void clear_spilled();
   // Moves the batch to files.
-  Status spill();
+  Status spill(bool may_interrupt);
+  // Moves the rest of the batch, for a commit that has few files to take in.
+  Status complete_runs();
+  void note_batch_bytes(std::uint64_t bytes);
   std::uint64_t batch_memory_bytes() const;
   // Takes the top mark off, and released ones that are on top then. Changes stay.
   Status pop_mark();
@@ -319,6 +332,8 @@ class Transaction {
   void check_commit() const;
   void activate();
   Status begin_writing() BASALT_REQUIRES(inserts_->batch_mutex());
+  // Makes an empty one, with a savepoint for each mark.
+  void begin_batch() BASALT_REQUIRES(inserts_->batch_mutex());
   Status check_room() const;
   Status write_commit();
   Status move_batch_to_files() BASALT_REQUIRES(inserts_->batch_mutex());
@@ -343,12 +358,12 @@ class Transaction {
   bool inserts_are_open_ = false;  // in the manager's registry
   bool has_writes_ = false;
   bool fills_cache_ = true;
-  std::uint64_t memory_max_ = std::numeric_limits<std::uint64_t>::max();
-  std::uint64_t spills_at_ = 0;
-  bool is_two_phase_ = false;
+  MemoryLimits limits_;
+  std::uint64_t counted_bytes_ = 0;  // of the batch, in the manager's sum
   // Around every key that was put or removed, also if a savepoint has undone it.
   KeySpans changed_keys_;
-  ChangedIndexes changed_indexes_{owner_, state_};
+  TransactionProgress progress_;
+  ChangedIndexes changed_indexes_{owner_, state_, progress_};
   SpilledChanges spilled_;
   // The manager's, in which they are. An idle transaction may go after its manager.
   const std::shared_ptr<UndecidedChanges> undecided_;

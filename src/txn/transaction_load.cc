@@ -152,6 +152,7 @@ Status Transaction::write_and_publish() {
   if (std::ranges::any_of(loaded_, [](const LoadedFiles& loaded) { return loaded.keys.empty(); })) {
     return Status(ErrorCode::kCorruption, "its rows are in files that cannot be read");
   }
+  const StepScope scope(progress_, TransactionStep::kIngesting);
   const MutexLock guard(database.publication_mutex());
   if (!is_repeated) BASALT_TRY(write_commit());
   is_commit_written_ = true;

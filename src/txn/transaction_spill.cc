@@ -7,39 +7,109 @@
 #include <vector>
 
 #include "base/assert.h"
+#include "base/remedies.h"
 #include "kv/rocksdb_reads.h"
 #include "rdb/slice.h"
 #include "txn/batch_changes.h"
 #include "txn/transaction.h"
 #include "txn/transaction_manager.h"
 
-// What a transaction does with changes that take too much memory: txn/spilled_changes.h.
+// The memory of a transaction, and what it does with changes that take too much of it:
+// txn/spilled_changes.h.
 namespace basalt::txn {
 namespace {
 
 // Where locks take most of the memory, a run has this part of it at least.
 constexpr std::uint64_t kShareMin = 16;
 constexpr std::size_t kRunsOfOneSize = 4;
+// Where others have taken the memory, a run has this at least.
+constexpr std::uint64_t kScarceRunBytes = TransactionManager::kCountedBytes;
+// Beside its key and value, of an entry of a batch: in the batch's index, a skip list, and in the
+// memtable that it is put into.
+constexpr std::uint64_t kIndexEntryBytes = 68;
+constexpr std::uint64_t kMemtableEntryBytes = 16;
 
 }  // namespace
 
+// The batch is there twice while its memory grows, and while it is put into the memtable; once more
+// if RocksDB copies what was prepared, when it is committed.
+std::uint64_t Transaction::memory_bytes() const {
+  std::uint64_t bytes = owner_.memory_bytes();
+  bytes += changed_buckets_.capacity() * sizeof(std::uint32_t);
+  bytes += value_locks_.capacity() * sizeof(LockedValue);
+  return bytes + batch_memory_bytes();
+}
+
+std::uint64_t Transaction::batch_memory_bytes() const {
+  if (!has_writes_) return 0;
+  const rdb::WriteBatch& changes = batch();
+  const std::uint64_t entry_bytes =
+      kMemtableEntryBytes + (inserts_->is_indexed() ? kIndexEntryBytes : 0);
+  // What follows others to files is not copied when it is committed, but sorted.
+  const std::uint64_t copies = limits_.is_two_phase && spilled_.is_empty() ? 3 : 2;
+  const std::uint64_t sorted_bytes = limits_.spills_at == 0 ? 0 : sizeof(BatchEntry);
+  return copies * changes.GetDataSize() + (entry_bytes + sorted_bytes) * changes.Count();
+}
+
+Status Transaction::check_size() const {
+  const std::uint64_t bytes = memory_bytes();
+  if (bytes <= limits_.bytes_max) [[likely]]
+    return Status::ok();
+  return Status(ErrorCode::kTooLarge,
+                "the transaction's changes, locks and commit take " + std::to_string(bytes) +
+                    " bytes of memory, more than the " + std::to_string(limits_.bytes_max) +
+                    " that it may take; change fewer rows in a transaction, or " +
+                    std::string(remedies().raise_transaction_memory));
+}
+
 Status Transaction::spill_if_large() {
-  if (spills_at_ == 0 || !has_writes_) return Status::ok();
-  const std::uint64_t limit = memory_max_ - memory_max_ / 4;
+  if (!has_writes_) return Status::ok();
+  const std::uint64_t bytes = batch_bytes();
+  note_batch_bytes(bytes);
+  if (limits_.spills_at == 0) return Status::ok();
+  const std::uint64_t most = limits_.bytes_max;
   // Whoever has asked for small runs gets larger ones, rather than any number of them.
   const std::size_t growth = std::min<std::size_t>(spilled_.runs().size() / kRunsOfOneSize, 32);
-  const bool is_large = batch_bytes() >> growth > spills_at_ ||
-                        (batch_memory_bytes() > memory_max_ / kShareMin && memory_bytes() > limit);
+  const bool is_scarce = bytes > kScarceRunBytes && manager_.batch_bytes() > limits_.scarce_above;
+  const std::uint64_t limit =
+      is_scarce ? std::min(kScarceRunBytes, limits_.spills_at) : limits_.spills_at;
+  const bool is_large = bytes >> growth > limit || (batch_memory_bytes() > most / kShareMin &&
+                                                    memory_bytes() > most - most / 4);
   if (!is_large) [[likely]]
     return Status::ok();
-  return spill();
+  return spill(/*may_interrupt=*/true);
+}
+
+// In steps: others need not be told of each row.
+void Transaction::note_batch_bytes(std::uint64_t bytes) {
+  progress_.bytes_in_memory = bytes;
+  // One that has become smaller wraps around.
+  if (bytes - counted_bytes_ < TransactionManager::kCountedBytes) [[likely]]
+    return;
+  manager_.add_batch_bytes(bytes - counted_bytes_);
+  counted_bytes_ = bytes;
+}
+
+Status Transaction::complete_runs() {
+  if (spilled_.is_empty()) return Status::ok();
+  BASALT_TRY(spill(/*may_interrupt=*/false));
+  while (spilled_.has_many_runs()) {
+    const std::size_t count = spilled_.runs().size();
+    BASALT_TRY(spilled_.merge_some());
+    // Others let the old files go.
+    const BatchGuard guard(*this);
+    inserts_->set_runs(spilled_.runs());
+    if (spilled_.runs().size() == count) break;
+  }
+  return Status::ok();
 }
 
 // The batch's savepoints are all at its beginning then. Files are written without the mutex: others
 // who look into the batch may index it, which leaves its entries where they are.
-Status Transaction::spill() {
+Status Transaction::spill(bool may_interrupt) {
   BASALT_ASSERT(state_ == State::kActive);
   if (batch().Count() == 0) return Status::ok();
+  const StepScope scope(progress_, TransactionStep::kSpilling, batch().Count());
   const std::size_t runs_before = spilled_.runs().size();
   std::vector<std::size_t> ends;
   for (const SavepointMark& mark : marks_) ends.push_back(mark.batch_entries);
@@ -48,17 +118,22 @@ Status Transaction::spill() {
     return BatchSections::of(manager_.database(), batch(), ends);
   }();
   if (!sections.is_ok()) return sections.take_status();
-  BASALT_TRY(spilled_.append(sections.value(), ends));
+  BASALT_TRY(spilled_.append(sections.value(), ends, may_interrupt));
   const BatchGuard guard(*this);
   inserts_->set_runs(spilled_.runs());
   leave_own_changes();
-  const rdb::Status cleared = writes_->Rollback();
-  BASALT_ASSERT(cleared.ok());  // nothing of it is in the WAL: only memory is cleared
-  inserts_->begin_batch();
+  // One that is cleared keeps its memory.
+  if (batch_bytes() > kKeptBatchBytes) {
+    drop_batch();
+  } else {
+    const rdb::Status cleared = writes_->Rollback();
+    BASALT_ASSERT(cleared.ok());  // nothing of it is in the WAL: only memory is cleared
+  }
+  has_writes_ = false;
+  begin_batch();
+  note_batch_bytes(0);
   for (std::size_t i = 0; i < marks_.size(); ++i) {
     BASALT_DEBUG_ASSERT(marks_[i].runs <= runs_before);
-    batch().SetSavePoint();
-    marks_[i].batch_entries = 0;
     // Those of earlier batches lie below runs that were there already.
     if (marks_[i].runs == runs_before) marks_[i].runs = ends[i];
   }
@@ -80,7 +155,7 @@ void Transaction::clear_spilled() {
 
 Status Transaction::take_spilled() {
   BASALT_ASSERT(state_ == State::kActive && !is_commit_written_);
-  BASALT_TRY(spill());
+  BASALT_TRY(spill(/*may_interrupt=*/false));
   // All that was changed was perhaps undone.
   if (spilled_.is_empty()) return Status::ok();
   const std::span<const std::uint32_t> indexes = changed_indexes_.all();

@@ -65,7 +65,7 @@ TEST_F(TransactionTest, ItsReadsLeaveTheCacheAsItIsIfTheyAreTo) {
 }
 
 TEST_F(TransactionTest, WhoseChangesTakeTooMuchMemoryMayChangeNoFurtherRowsAndCanCommit) {
-  a_->set_memory_max(10'000, 0, false);
+  a_->set_memory_limits({.bytes_max = 10'000});
   put(*a_, "k", std::string(5'000, 'v'));
   const Status status = test::put_locked(*a_, "k", "w");
   EXPECT_TRUE(fails_with(ErrorCode::kTooLarge, status));
@@ -107,7 +107,7 @@ TEST_F(TransactionTest, ItsLocksAndTheCopyThatTwoPhasesMakeCountAsMemory) {
   put(*a_, "k", std::string(100'000, 'v'));
   const std::uint64_t one_phase = a_->memory_bytes();
   EXPECT_GT(one_phase, 200'000u);
-  a_->set_memory_max(1'000'000, 0, true);
+  a_->set_memory_limits({.bytes_max = 1'000'000, .is_two_phase = true});
   EXPECT_GT(a_->memory_bytes(), one_phase + 100'000);
   const std::uint64_t without_locks = a_->memory_bytes();
   for (int i = 0; i < 1000; ++i) {

@@ -78,6 +78,15 @@ TransactionInfo ChangedIndexes::info() const {
   info.changed_rows = owner_.changed_rows();
   info.locked_keys = owner_.held_count();
   info.lock_wait_timeout_ms = owner_.reported_timeout_ms();
+  info.bytes_in_memory = progress_.bytes_in_memory;
+  info.bytes_in_files = progress_.bytes_in_files;
+  info.runs = progress_.runs;
+  info.step = progress_.step;
+  const std::uint64_t total = progress_.total;
+  // They may be of two steps.
+  const std::uint64_t done = std::min<std::uint64_t>(progress_.done, total);
+  const bool is_known = info.step != TransactionStep::kNone && total != 0;
+  if (is_known) info.step_percent = static_cast<std::uint32_t>(done * 100 / total);
   const MutexLock guard(mutex_);
   info.prepared_name = name_;
   return info;

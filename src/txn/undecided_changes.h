@@ -9,6 +9,7 @@
 #include "base/mutex.h"
 #include "base/relaxed.h"
 #include "lock/lock_owner.h"
+#include "txn/transaction_progress.h"
 
 // Which indexes have changes that are neither committed nor rolled back.
 //
@@ -32,6 +33,11 @@ struct TransactionInfo {
   std::uint64_t changed_rows = 0;
   std::uint64_t locked_keys = 0;
   std::int64_t lock_wait_timeout_ms = 0;  // of its latest statement
+  std::uint64_t bytes_in_memory = 0;
+  std::uint64_t bytes_in_files = 0;
+  std::uint64_t runs = 0;
+  TransactionStep step = TransactionStep::kNone;
+  std::uint32_t step_percent = 0;  // 0 where it is not known
 };
 
 // The indexes of one transaction, and what else others may know of it.
@@ -42,9 +48,10 @@ struct TransactionInfo {
 //             rest: any.
 class ChangedIndexes {
  public:
-  // Both have the same life. `owner`: whose transaction it is, as long as a session holds it.
-  ChangedIndexes(const lock::LockOwner& owner, const Relaxed<TransactionState>& state)
-      : owner_(owner), state_(state) {}
+  // All have the same life. `owner`: whose transaction it is, as long as a session holds it.
+  ChangedIndexes(const lock::LockOwner& owner, const Relaxed<TransactionState>& state,
+                 const TransactionProgress& progress)
+      : owner_(owner), state_(state), progress_(progress) {}
   ChangedIndexes(const ChangedIndexes&) = delete;
   ChangedIndexes& operator=(const ChangedIndexes&) = delete;
 
@@ -75,6 +82,7 @@ class ChangedIndexes {
  private:
   const lock::LockOwner& owner_;
   const Relaxed<TransactionState>& state_;
+  const TransactionProgress& progress_;
   mutable Mutex mutex_{MutexRank::kChangedIndexes};
   // All are changed by the transaction's thread, with the mutex.
   std::vector<std::uint32_t> indexes_;

@@ -71,8 +71,8 @@ Sets random_sets(std::mt19937& random) {
     const bool is_removed = !in_own && random() % 2 == 0;
     if (in_base) sets.base[key] = replaces ? "own row, as it was" : "base";
     if (in_base && !replaces) sets.expected.emplace_back(key, "base");
-    if (in_own) sets.own.push_back({key, "own", true});
-    if (is_removed) sets.own.push_back({key, "", false});
+    if (in_own) sets.own.push_back({key, "own", ChangeKind::kPut});
+    if (is_removed) sets.own.push_back({key, "", ChangeKind::kRemove});
     if (in_own) sets.expected.emplace_back(key, "own");
   }
   return sets;

@@ -53,10 +53,16 @@ class Outcome:
     seconds: float
     error_code: int | None = None
     error: str = ""
+    undo_seconds: float = 0.0
 
     @property
     def is_done(self) -> bool:
         return self.error_code is None
+
+
+def _failed(statement: Statement, started: float, error: pymysql.err.MySQLError) -> Outcome:
+    code, text = (*error.args, "", "")[:2]
+    return Outcome(statement, time.monotonic() - started, int(code or 0), str(text))
 
 
 def row_lock_limit(locks: int) -> Settings:
@@ -76,9 +82,11 @@ class LargeTransaction(Workload):
     rows: int = 1_000_000
     is_atomic: bool = True
     seed: int = 1
+    # Of 40 bytes, in a row.
+    hashes: int = 2
 
     def identity(self) -> Mapping[str, Any]:
-        return {"rows": self.rows, "seed": self.seed}
+        return {"rows": self.rows, "seed": self.seed, "hashes": self.hashes}
 
     def expected_rows(self) -> int:
         return self.rows
@@ -87,14 +95,15 @@ class LargeTransaction(Workload):
         for table in check.TABLES:
             target.query(
                 f"CREATE TABLE {table} (id BIGINT NOT NULL, version INT NOT NULL,"
-                " code INT UNSIGNED NOT NULL, payload CHAR(80) NOT NULL, PRIMARY KEY (id),"
-                f" KEY by_version (version)) {target.table_options}")
+                f" code INT UNSIGNED NOT NULL, payload CHAR({40 * self.hashes}) NOT NULL,"
+                f" PRIMARY KEY (id), KEY by_version (version)) {target.table_options}")
+        payload = ", ".join(f"SHA1(CONCAT(seq, ' {self.seed} {number}'))"
+                            for number in range(self.hashes))
         for first in range(1, self.rows + 1, _ROWS_OF_PREPARING_INSERT):
             last = min(first + _ROWS_OF_PREPARING_INSERT - 1, self.rows)
             target.query(
                 f"INSERT INTO source SELECT id, 0, {check.CODE}, payload FROM (SELECT seq AS id,"
-                f" CONCAT(SHA1(CONCAT(seq, ' {self.seed}')), SHA1(CONCAT({self.seed}, ' ', seq)))"
-                f" AS payload FROM seq_{first}_to_{last}) made")
+                f" CONCAT({payload}) AS payload FROM seq_{first}_to_{last}) made")
 
     def load(self, threads: int, seconds: float, seed: int) -> Load:
         """One client, whatever `threads`: two would only wait for each other's locks."""
@@ -112,9 +121,22 @@ class LargeTransaction(Workload):
         try:
             target.query(sql)
         except pymysql.err.MySQLError as error:
-            code, text = (*error.args, "", "")[:2]
-            return Outcome(statement, time.monotonic() - started, int(code or 0), str(text))
+            return _failed(statement, started, error)
         return Outcome(statement, time.monotonic() - started)
+
+    def run_and_roll_back(self, target: Target, statement: Statement) -> Outcome:
+        """Runs a statement in a transaction that is rolled back; the outcome tells what both took.
+
+        Undoing alone took `undo_seconds`.
+        """
+        started = time.monotonic()
+        try:
+            rows = target.query(
+                f"BEGIN NOT ATOMIC START TRANSACTION; {statement.value}; SET @done = SYSDATE(6);"
+                " ROLLBACK; SELECT TIMESTAMPDIFF(MICROSECOND, @done, SYSDATE(6)); END")
+        except pymysql.err.MySQLError as error:
+            return _failed(statement, started, error)
+        return Outcome(statement, time.monotonic() - started, undo_seconds=rows[0][0] / 1e6)
 
     def run_committing_in_the_middle(self, target: Target, statement: Statement) -> Outcome | None:
         """run() with commits on the way; None where the engine has no such thing."""

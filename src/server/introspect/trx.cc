@@ -27,6 +27,11 @@ ST_FIELD_INFO g_columns[] = {
     Show::Column("NUM_ONGOING_BULKLOAD", SLong(), NOT_NULL),
     Show::Column("THREAD_ID", SLong(), NOT_NULL),
     Show::Column("QUERY", Show::Varchar(1024), NOT_NULL),
+    Show::Column("BYTES_IN_MEMORY", number_type(), NOT_NULL),
+    Show::Column("BYTES_IN_FILES", number_type(), NOT_NULL),
+    Show::Column("SORTED_RUNS", number_type(), NOT_NULL),
+    Show::Column("STEP", name_type(), NOT_NULL),
+    Show::Column("STEP_PERCENT", SLong(), NOT_NULL),
     Show::CEnd(),
 };
 
@@ -37,6 +42,17 @@ const char* name_of(txn::TransactionState state) {
     case txn::TransactionState::kActive: return "STARTED";
     case txn::TransactionState::kPrepared: return "PREPARED";
     case txn::TransactionState::kOrdered: return "AWAITING_COMMIT";
+  }
+  return "";
+}
+
+const char* name_of(txn::TransactionStep step) {
+  switch (step) {
+    case txn::TransactionStep::kNone: return "";
+    case txn::TransactionStep::kSpilling: return "MOVING CHANGES TO FILES";
+    case txn::TransactionStep::kMerging: return "MERGING FILES";
+    case txn::TransactionStep::kIngesting: return "INGESTING FILES";
+    case txn::TransactionStep::kRollingBack: return "ROLLING BACK";
   }
   return "";
 }
@@ -57,7 +73,8 @@ void fill(Rows& rows) {
                   open.info.lock_wait_timeout_ms / 1000, hex_of(key),
                   is_waiting ? owner_of(key).family() : 0, int{connection.is_replication}, 0,
                   int{connection.is_read_only}, int{detects}, 0, connection.thread_id,
-                  connection.query)) {
+                  connection.query, open.info.bytes_in_memory, open.info.bytes_in_files,
+                  open.info.runs, name_of(open.info.step), open.info.step_percent)) {
       return;
     }
   }

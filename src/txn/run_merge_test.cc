@@ -1,0 +1,192 @@
+#include "txn/run_merge.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "txn/run_writer.h"
+#include "txn/spill_test_support.h"
+
+// Goal: transactions of many runs are committed in few files of the same changes, and somebody who
+// looks can tell; memory and KILL decide when one spills.
+namespace basalt::txn {
+namespace {
+
+namespace fs = std::filesystem;
+
+using basalt::test::must;
+using test::commit;
+using test::key_of;
+using test::kFamily;
+using test::kNumbers;
+using test::kSingle;
+using test::Map;
+
+using RunMergeTest = test::SpillTest;
+
+// A single deletion too many is seen in no result, but each must meet a put.
+TEST(NetChange, KeepsAsManySingleDeletionsAsThereArePutsBelow) {
+  const auto in_words = [](ChangeKind oldest, ChangeKind newest) {
+    const NetChange change = net_change(oldest, newest);
+    return std::string(change.has_removal_below ? "removal, " : "") +
+           (change.has_newest ? "newest" : "nothing");
+  };
+  using enum ChangeKind;
+  EXPECT_EQ(in_words(kPut, kPut), "newest");
+  EXPECT_EQ(in_words(kPut, kRemoveSingle), "nothing");
+  EXPECT_EQ(in_words(kRemoveSingle, kPut), "removal, newest");
+  EXPECT_EQ(in_words(kRemoveSingle, kRemoveSingle), "newest");
+  // Any number of these may follow each other.
+  EXPECT_EQ(in_words(kPut, kRemove), "newest");
+  EXPECT_EQ(in_words(kRemove, kPut), "newest");
+  EXPECT_EQ(in_words(kRemove, kRemove), "newest");
+}
+
+// Removals and puts of a key follow each other. Compactions leave out what is lowest, so that an
+// entry comes back that a merge has left without its removal.
+TEST_F(RunMergeTest, ManyRunsAreMergedToFewFilesOfTheSameChanges) {
+  Map rows = begin_with_rows();
+  compact();
+  stop_compactions();
+  std::size_t most_runs = 0;
+  for (int round = 0; round < 40; ++round) {
+    SCOPED_TRACE(round);
+    const Map before = rows;
+    const auto transaction = store_.begin();
+    transaction->begin_statement(test::kRr);
+    for (std::uint32_t part = 1 + below(60); part != 0; --part) {
+      for (std::uint32_t i = 1 + below(4); i != 0; --i) change(*transaction, rows);
+      spill(*transaction);
+      if (below(10) == 0) transaction->set_savepoint();
+    }
+    const std::size_t runs = info_of(*transaction).runs;
+    most_runs = std::max(most_runs, runs);
+    must(store_.database().flush());
+    const std::uint64_t files = files_in_level_0();
+    const bool is_prepared = below(3) == 0;
+    if (is_prepared) must(transaction->prepare("x", kv::Durability::kSynced));
+    if (is_prepared && below(2) == 0) {
+      must(transaction->rollback());
+      rows = before;
+    } else {
+      commit(*transaction);
+    }
+    EXPECT_LE(files_in_level_0(), files + std::min<std::size_t>(runs + 2, 8));
+    EXPECT_EQ(committed(), rows);
+    EXPECT_FALSE(has_directories());
+    if (below(4) == 0 && files_in_level_0() != 0) compact_upper_levels();
+    if (below(8) == 0) compact();
+    EXPECT_EQ(committed(), rows) << "after a compaction";
+  }
+  EXPECT_GT(most_runs, 12u);
+}
+
+// The file that it would write is where something else is.
+TEST_F(RunMergeTest, ACommitWhoseMergeFailsCanBeDoneAgain) {
+  const auto transaction = store_.begin();
+  transaction->begin_statement(test::kRr);
+  Map rows;
+  for (int i = 0; i < 30; ++i) {
+    change(*transaction, rows);
+    change(*transaction, rows);
+    spill(*transaction);
+  }
+  const std::size_t runs = info_of(*transaction).runs;
+  ASSERT_GT(runs, 12u);
+  const fs::path directory = load_directory();
+  const std::size_t files = file_count(directory);
+  const std::string merged = "run" + std::to_string(next_run_in(directory)) + "-";
+  fs::create_directory(directory / (merged + std::to_string(kFamily) + "-1.sst"));
+  EXPECT_TRUE(transaction->commit(kv::Durability::kSynced).is(ErrorCode::kIoError));
+  EXPECT_EQ(info_of(*transaction).runs, runs);
+  EXPECT_EQ(file_count(directory), files) << "nothing of the merge stays, and all that it has read";
+  commit(*transaction);
+  EXPECT_EQ(committed(), rows);
+  EXPECT_FALSE(has_directories());
+}
+
+TEST_F(RunMergeTest, AnInterruptedSpillChangesNothing) {
+  const auto transaction = store_.begin();
+  transaction->begin_statement(test::kRr);
+  for (std::uint32_t i = 0; i < 3000; ++i) test::put(*transaction, key_of(i), "row");
+  store_.locks().interrupt(transaction->lock_owner());
+  transaction->set_memory_limits({.spills_at = 1});
+  EXPECT_TRUE(transaction->spill_if_large().is(ErrorCode::kInterrupted));
+  EXPECT_FALSE(transaction->has_changes_in_files());
+  EXPECT_FALSE(has_directories());
+  store_.locks().clear_interrupt(transaction->lock_owner());
+  EXPECT_EQ(all_of(*transaction, true).size(), 3000u);
+  // A commit is not given up for it.
+  for (std::uint32_t i = 3000; i < 3040; ++i) {
+    test::put(*transaction, key_of(i), "row");
+    spill(*transaction);
+  }
+  test::put(*transaction, key_of(3040), "row");
+  EXPECT_GT(info_of(*transaction).runs, 8u);
+  store_.locks().interrupt(transaction->lock_owner());
+  commit(*transaction);
+  EXPECT_EQ(committed().size(), 3041u);
+}
+
+TEST_F(RunMergeTest, WhereOthersHaveTakenTheMemorySmallerTransactionsSpillToo) {
+  const std::string value(100'000, 'v');
+  const MemoryLimits limits{.spills_at = 5'000'000, .scarce_above = 4'000'000};
+  const auto has_spilled = [&](std::uint32_t first) {
+    const auto transaction = store_.begin();
+    transaction->begin_statement(test::kRr);
+    transaction->set_memory_limits(limits);
+    for (std::uint32_t i = first; i < first + 12; ++i) test::put(*transaction, key_of(i), value);
+    must(transaction->spill_if_large());
+    const bool has_files = transaction->has_changes_in_files();
+    must(transaction->rollback());
+    return has_files;
+  };
+  EXPECT_FALSE(has_spilled(0));
+  const auto large = store_.begin();
+  large->begin_statement(test::kRr);
+  large->set_memory_limits({});
+  for (std::uint32_t i = 100; i < 145; ++i) test::put(*large, key_of(i), value);
+  must(large->spill_if_large());
+  EXPECT_TRUE(has_spilled(0));
+  must(large->rollback());
+  EXPECT_FALSE(has_spilled(0)) << "the memory is free again";
+}
+
+TEST_F(RunMergeTest, ReportsTellWhatChangesThereAreAndWhatIsDoneWithThem) {
+  auto transaction = store_.begin();
+  transaction->begin_statement(test::kRr);
+  Map rows;
+  for (int i = 0; i < 20; ++i) {
+    change(*transaction, rows);
+    change(*transaction, rows);
+    spill(*transaction);
+  }
+  test::put(*transaction, key_of(kNumbers), "row");
+  must(transaction->spill_if_large());
+  TransactionInfo info = info_of(*transaction);
+  EXPECT_GT(info.bytes_in_memory, 0u);
+  EXPECT_LT(info.bytes_in_memory, 100u);
+  EXPECT_GT(info.bytes_in_files, 0u);
+  EXPECT_GT(info.runs, 8u);
+  EXPECT_EQ(info.step, TransactionStep::kNone);
+  const std::string file = directory_ / "hold";
+  std::ofstream(file).put('x');
+  ASSERT_EQ(setenv("BASALT_HOLDPOINT", ("txn.spill.merge:" + file).c_str(), 1), 0);
+  std::thread committer([&] { commit(*transaction); });
+  basalt::test::await([&] { return info_of(*transaction).step == TransactionStep::kMerging; });
+  EXPECT_EQ(info_of(*transaction).step_percent, 0u);
+  fs::remove(file);
+  committer.join();
+  ASSERT_EQ(unsetenv("BASALT_HOLDPOINT"), 0);
+  transaction->begin_statement(test::kRr);
+  test::put(*transaction, key_of(1), "row");
+  info = info_of(*transaction);
+  EXPECT_EQ(info.bytes_in_files + info.runs, 0u);
+  must(transaction->rollback());
+}
+
+}  // namespace
+}  // namespace basalt::txn
