@@ -67,10 +67,9 @@ class LargeTransactions(Study):
         atomic = LargeTransaction(_ROWS[size], hashes=_HASHES[size])
         cells = [Cell(name, atomic, SETUPS, {}, limits, D1, threads=1, seconds=_SECONDS[size],
                       warm_seconds=0) for name in (_ATOMIC, _UNDONE)]
-        if size is not Size.SMOKE:
-            cells.append(Cell(_MIDDLE, dataclasses.replace(atomic, is_atomic=False), (MYROCKS,),
-                              {}, limits, D1, threads=1, seconds=_SECONDS[size], warm_seconds=0))
-        return cells
+        middle = dataclasses.replace(atomic, is_atomic=False)
+        return [*cells, Cell(_MIDDLE, middle, (MYROCKS,), {}, limits, D1, threads=1,
+                             seconds=_SECONDS[size], warm_seconds=0)]
 
     def measure(self, trial: Trial, cell: Cell) -> None:
         """Each statement in a window of its own; errors are results here."""

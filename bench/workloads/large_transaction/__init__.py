@@ -19,7 +19,6 @@ from typing import Any, ClassVar
 
 import pymysql
 
-from lab.setup import Engine
 from lab.workload import Client, Damage, Load, Target, Workload
 from workloads.large_transaction import check
 
@@ -140,7 +139,7 @@ class LargeTransaction(Workload):
 
     def run_committing_in_the_middle(self, target: Target, statement: Statement) -> Outcome | None:
         """run() with commits on the way; None where the engine has no such thing."""
-        if target.engine is Engine.INNODB:
+        if target.engine_name == "InnoDB":
             return None
         return self.run(target, statement, COMMIT_IN_THE_MIDDLE)
 
@@ -150,7 +149,7 @@ class LargeTransaction(Workload):
         In MyRocks the rows are there when the engine has noticed the end of the connection: the
         time goes on until then.
         """
-        if target.engine is Engine.INNODB:
+        if target.engine_name == "InnoDB":
             return None
         started = time.monotonic()
         outcome = self.run(target, Statement.INSERT_SELECT, BULK_LOAD)
