@@ -55,6 +55,7 @@ LockManager::LockManager(Options options, WaitObserver* observer)
 LockManager::~LockManager() {
   for (std::size_t i = 0; i < table_->keys.size(); ++i) {
     BASALT_ASSERT(table_->keys[i].request_count() == 0);
+    BASALT_ASSERT(table_->keys[i].waiting_count() == 0);
   }
   BASALT_ASSERT(table_->ranges.is_empty());
 }
@@ -418,6 +419,8 @@ std::vector<WaitInfo> LockManager::waits() const {
   for (std::size_t i = 0; i < table_->keys.size(); ++i) {
     const Shard& shard = table_->keys[i];
     const MutexLock latch(shard.latch);
+    // Who needs the latch is not to wait for a look through all locks of a large transaction.
+    if (shard.waiting_count() == 0) continue;
     shard.for_each([&](const LockRequest& request) {
       shard.latch.assert_held();
       if (!request.is_waiting()) return;

@@ -47,6 +47,7 @@ void Shard::insert(LockRequest& request, LockRequest* last) {
   LockRequest*& link = last != nullptr ? last->chain_next : bucket_of(request.hash);
   request.chain_next = link;
   link = &request;
+  if (request.is_waiting()) ++waiting_count_;
   if (++request_count_ > bucket_count_) [[unlikely]]
     resize(bucket_count_ * 2);
 }
@@ -60,6 +61,7 @@ void Shard::upgrade(LockRequest& request) {
 void Shard::begin_upgrade(LockRequest& request) {
   BASALT_ASSERT(request.state == RequestState::kGranted && request.mode == LockMode::kShared);
   request.state = RequestState::kUpgrading;
+  ++waiting_count_;
   tell_shared_waiters(request);
 }
 
@@ -69,7 +71,8 @@ void Shard::remove(LockRequest& request) {
 }
 
 void Shard::cancel_wait(LockRequest& request) {
-  BASALT_ASSERT(request.is_waiting());
+  BASALT_ASSERT(request.is_waiting() && waiting_count_ != 0);
+  --waiting_count_;
   if (request.state == RequestState::kUpgrading) {
     request.state = RequestState::kGranted;
     grant_queue(first_in_queue(request.hash, request.key()));
@@ -132,6 +135,8 @@ void Shard::grant_queue(LockRequest* first) {
 }
 
 void Shard::grant(LockRequest& request) {
+  BASALT_DEBUG_ASSERT(request.is_waiting() && waiting_count_ != 0);
+  --waiting_count_;
   request.mode = request.wanted();
   request.state = RequestState::kGranted;
   request.owner->signal_.decide();

@@ -86,6 +86,8 @@ class alignas(64) Shard {
   }
 
   std::size_t request_count() const BASALT_REQUIRES(latch) { return request_count_; }
+  // Of those that wait: most shards have none, and reports need not look through them.
+  std::size_t waiting_count() const BASALT_REQUIRES(latch) { return waiting_count_; }
   std::size_t bucket_count() const BASALT_REQUIRES(latch) { return bucket_count_; }
 
   mutable Mutex latch{MutexRank::kLockShard};
@@ -99,13 +101,14 @@ class alignas(64) Shard {
   static LockRequest* next_in_queue(const LockRequest& request);
   void unlink(LockRequest& request) BASALT_REQUIRES(latch);
   void grant_queue(LockRequest* first) BASALT_REQUIRES(latch);
-  static void grant(LockRequest& request);
+  void grant(LockRequest& request) BASALT_REQUIRES(latch);
   void tell_shared_waiters(const LockRequest& upgraded) const BASALT_REQUIRES(latch);
   void resize(std::size_t bucket_count) BASALT_REQUIRES(latch);
 
   std::unique_ptr<LockRequest*[]> buckets_ BASALT_GUARDED_BY(latch);
   std::size_t bucket_count_ BASALT_GUARDED_BY(latch) = 0;  // a power of two
-  std::size_t request_count_ BASALT_GUARDED_BY(latch) = 0;
+  std::uint32_t request_count_ BASALT_GUARDED_BY(latch) = 0;
+  std::uint32_t waiting_count_ BASALT_GUARDED_BY(latch) = 0;
 };
 
 // All shards of a lock manager. Immutable but for the shards themselves.
