@@ -129,7 +129,7 @@ void Session::register_statement() {
   const kv::DatabaseOptions& database_options = the_engine().database().options();
   transaction_->set_memory_limits({.bytes_max = batch_bytes_max(thd_),
                                    .spills_at = batch_spill_bytes(thd_),
-                                   .scarce_above = database_options.batch_bytes_max / 2,
+                                   .scarce_above = database_options.batch_bytes_max,
                                    .is_two_phase = opt_bin_log});
   commits_in_the_middle_ = commits_in_the_middle(thd_);
   trans_register_ha(thd_, false, g_plugin->hton, 0);

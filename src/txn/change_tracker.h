@@ -31,21 +31,23 @@ class ChangeTracker {
   void note_change(std::size_t bucket) {
     buckets_[bucket].open_changes.fetch_add(1, std::memory_order_relaxed);
   }
-  // The transaction has ended; `sequence` is the database's newest, after it. To be called before
-  // the row's lock is released.
-  void note_end(std::size_t bucket, std::uint64_t sequence) {
+  // The transaction of `count` changes has ended; `sequence` is the database's newest, after it. To
+  // be called before the rows' locks are released.
+  void note_end(std::size_t bucket, std::uint64_t sequence, std::uint64_t count = 1) {
     raise(buckets_[bucket].ended_at, sequence);
-    buckets_[bucket].open_changes.fetch_sub(1, std::memory_order_release);
+    buckets_[bucket].open_changes.fetch_sub(count, std::memory_order_release);
   }
   // A transaction has ended whose rows are not known.
   void note_end_of_unknown(std::uint64_t sequence) {
     for (Bucket& bucket : buckets_) raise(bucket.ended_at, sequence);
   }
 
-  bool is_unchanged_since(std::string_view key, std::uint64_t sequence) const {
-    const Bucket& bucket = buckets_[bucket_of(key)];
-    return bucket.open_changes.load(std::memory_order_acquire) == 0 &&
-           bucket.ended_at.load(std::memory_order_relaxed) <= sequence;
+  // `own_changes`: how many open changes of the key's bucket are the asking transaction's own, and
+  // of other rows for certain.
+  bool is_unchanged_since(std::size_t bucket, std::uint64_t sequence,
+                          std::uint64_t own_changes = 0) const {
+    return buckets_[bucket].open_changes.load(std::memory_order_acquire) == own_changes &&
+           buckets_[bucket].ended_at.load(std::memory_order_relaxed) <= sequence;
   }
 
  private:

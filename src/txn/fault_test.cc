@@ -266,5 +266,36 @@ TEST_F(TransactionFaultTest, AViewOfOwnAndCommittedEntriesHasNoneIfACommittedOne
   EXPECT_TRUE(succeeds(iterator.status()));
 }
 
+// With more runs than level 0 takes it is refused, so that its space can be given back.
+TEST_F(TransactionFaultTest, WhereThereIsNoRoomForAMergeFewRunsAreCommittedAndManyAreNot) {
+  for (const std::size_t runs : {12, 24}) {
+    SCOPED_TRACE(runs);
+    const std::string value(1000, 'v');
+    const std::string first = "first of " + std::to_string(runs);
+    const auto transaction = transactions_->make_transaction(nullptr);
+    transaction->begin_statement(test::kRr);
+    put(*transaction, first, value);
+    const auto run_count = [&] { return transactions_->undecided().open_transactions()[0].runs; };
+    for (int i = 0; run_count() < runs; ++i) {
+      put(*transaction, "more " + std::to_string(i), value);
+      transaction->set_memory_limits({.spills_at = 1});
+      must(transaction->spill_if_large());
+    }
+    files_->set({.operation = Operation::kCreate, .part = "/run", .cause = ENOSPC});
+    const Status status = transaction->commit(kv::Durability::kSynced);
+    EXPECT_GT(files_->failures(), 0);
+    files_->heal();
+    if (runs < 16) {
+      EXPECT_TRUE(status.is_ok()) << status.message();
+    } else {
+      EXPECT_TRUE(fails_with(ErrorCode::kNoSpace, status));
+      EXPECT_EQ(run_count(), runs);
+      must(transaction->rollback());
+    }
+    EXPECT_EQ(read(first), runs < 16 ? value : "(none)");
+    EXPECT_TRUE(database_->health().check_writable().is_ok());
+  }
+}
+
 }  // namespace
 }  // namespace basalt::txn

@@ -97,6 +97,7 @@ std::set<kv::FamilyId> families_of(std::span<const std::shared_ptr<const Spilled
 
 Status merge_runs(kv::Database& database, std::span<const std::shared_ptr<const SpilledRun>> runs,
                   const std::string& path, TransactionProgress& progress, SpilledRuns& merged) {
+  BASALT_DEBUG_ASSERT(!runs.empty());
   RunWriter removals(database, path + "removals-");
   RunWriter net(database, path);
   for (const kv::FamilyId family : families_of(runs)) {

@@ -16,7 +16,13 @@ namespace {
 // With more runs than this a commit merges some before it takes them in: from twenty files in level
 // 0 on RocksDB slows down all who write to the family.
 constexpr std::size_t kRunsOfCommitMax = 8;
-// Of each a block and an index are in memory.
+// With more than this it does so again, or is refused where there is no room: some removals may
+// need runs of their own.
+constexpr std::size_t kRunsOfLevel0Max = 16;
+// Runs are merged that have this part of all bytes together: a file takes memory for its filter, 10
+// bytes an entry, until it is written.
+constexpr std::uint64_t kShareOfMerge = 6;
+// Of each a block and an index are in memory meanwhile.
 constexpr std::size_t kRunsOfMergeMax = 64;
 
 // Leaves of a section what was done last to each key. Returns the removals for a run below.
@@ -37,18 +43,10 @@ std::vector<BatchEntry> reduce(std::vector<BatchEntry>& entries) {
   return removals;
 }
 
-// The first of `count` runs that follow each other and are the smallest together.
-std::size_t smallest(const SpilledRuns& runs, std::size_t count) {
-  const auto bytes_of = [&](std::size_t first) {
-    std::uint64_t bytes = 0;
-    for (std::size_t i = first; i < first + count; ++i) bytes += runs[i]->bytes();
-    return bytes;
-  };
-  std::size_t best = 0;
-  for (std::size_t first = 1; first + count <= runs.size(); ++first) {
-    if (bytes_of(first) < bytes_of(best)) best = first;
-  }
-  return best;
+std::uint64_t bytes_of(std::span<const std::shared_ptr<const SpilledRun>> runs) {
+  std::uint64_t bytes = 0;
+  for (const auto& run : runs) bytes += run->bytes();
+  return bytes;
 }
 
 }  // namespace
@@ -76,9 +74,7 @@ Status SpilledChanges::make_directory() {
 }
 
 void SpilledChanges::note_runs() {
-  std::uint64_t bytes = 0;
-  for (const auto& run : runs_) bytes += run->bytes();
-  progress_.bytes_in_files = bytes;
+  progress_.bytes_in_files = bytes_of(runs_);
   progress_.runs = runs_.size();
 }
 
@@ -96,6 +92,8 @@ Status SpilledChanges::write_run(std::span<const BatchEntry> entries, bool may_i
     auto run = writer.finish();
     if (!run.is_ok()) return run.take_status();
     runs_.push_back(std::move(run.value()));
+    note_runs();
+    BASALT_HOLDPOINT("txn.spill.written");
     return Status::ok();
   };
   Status status = write();
@@ -123,38 +121,63 @@ Status SpilledChanges::append(BatchSections& sections, std::span<std::size_t> en
   BASALT_DEBUG_ASSERT(counts.size() == ends.size() + 1);
   std::copy_n(counts.begin(), ends.size(), ends.begin());
   bytes_ += sections.bytes();
-  note_runs();
   return Status::ok();
 }
 
-bool SpilledChanges::has_many_runs() const { return runs_.size() > kRunsOfCommitMax; }
+Status SpilledChanges::merge(const std::function<void()>& note_merged) {
+  std::size_t most = kRunsOfCommitMax;
+  for (std::size_t before = 0; runs_.size() > most && runs_.size() != before;) {
+    before = runs_.size();
+    most = kRunsOfLevel0Max;
+    const std::uint64_t share = bytes_of(runs_) / kShareOfMerge;
+    for (std::size_t first = 0; first < runs_.size();) {
+      const std::span<const std::shared_ptr<const SpilledRun>> rest =
+          std::span(runs_).subspan(first);
+      std::size_t count = 1;
+      while (count < std::min(rest.size(), kRunsOfMergeMax) &&
+             bytes_of(rest.first(count + 1)) <= share) {
+        ++count;
+      }
+      std::size_t merged = 1;
+      if (count != 1) BASALT_TRY(merge_into(first, count, merged));
+      if (count != 1) note_merged();
+      first += merged;
+    }
+  }
+  return Status::ok();
+}
 
-Status SpilledChanges::merge_some() {
-  BASALT_ASSERT(has_many_runs());
-  // Two runs may come of a merge.
-  const std::size_t count = std::min(runs_.size() - kRunsOfCommitMax + 2, kRunsOfMergeMax);
-  const std::size_t first = smallest(runs_, count);
+Status SpilledChanges::merge_into(std::size_t first, std::size_t count, std::size_t& merged) {
+  BASALT_DEBUG_ASSERT(count > 1 && first + count <= runs_.size());
   const auto begin = runs_.begin() + static_cast<std::ptrdiff_t>(first);
   const auto end = begin + static_cast<std::ptrdiff_t>(count);
-  std::uint64_t bytes = 0;
-  for (auto run = begin; run != end; ++run) bytes += (*run)->bytes();
+  const std::uint64_t bytes = bytes_of({begin, end});
   const StepScope scope(progress_, TransactionStep::kMerging, bytes);
-  if (!database_.health().check_room_for(bytes).is_ok()) return Status::ok();
+  wal::Health& health = database_.health();
+  merged = count;
+  // What is read goes behind what is written, and others write meanwhile.
+  const auto refuse = [&](Status no_space) -> Status {
+    if (runs_.size() > kRunsOfLevel0Max) return no_space;
+    return Status::ok();
+  };
+  Status room = health.check_room_for(bytes + health.reserved_bytes());
+  if (!room.is_ok()) return refuse(std::move(room));
   BASALT_FAILPOINT("txn.spill.merge");
   BASALT_HOLDPOINT("txn.spill.merge");
   const std::string name = "run" + std::to_string(next_name_++) + "-";
-  SpilledRuns merged;
+  SpilledRuns written;
   Status status =
-      merge_runs(database_, {begin, end}, directory_->path() + "/" + name, progress_, merged);
+      merge_runs(database_, {begin, end}, directory_->path() + "/" + name, progress_, written);
   if (!status.is_ok()) {
     directory_->remove_files(name);
-    // A commit of many files is better than none.
-    return status.is(ErrorCode::kNoSpace) ? Status::ok() : std::move(status);
+    health.measure_space();
+    return status.is(ErrorCode::kNoSpace) ? refuse(std::move(status)) : std::move(status);
   }
-  BASALT_DEBUG_ASSERT(merged.size() < count);  // else there is no end of it
+  merged = written.size();
+  BASALT_DEBUG_ASSERT(merged <= 2);
   for (auto run = begin; run != end; ++run) (*run)->remove_files();
   const auto behind = runs_.erase(begin, end);
-  runs_.insert(behind, merged.begin(), merged.end());
+  runs_.insert(behind, written.begin(), written.end());
   note_runs();
   return Status::ok();
 }

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -50,12 +51,11 @@ class SpilledChanges {
   // of runs that come before each. kNoSpace, kIoError, as bulk::SstWriter; kInterrupted if
   // `may_interrupt` and somebody has interrupted the owner: nothing has changed.
   Status append(BatchSections& sections, std::span<std::size_t> ends, bool may_interrupt);
-  // Whether there are more runs than a commit should take in.
-  bool has_many_runs() const;
-  // Then makes fewer of them, in one step of perhaps several; or leaves them if there is no room
-  // for that. No savepoint will be returned to any more. kIoError, kCorruption: nothing has
-  // changed.
-  Status merge_some();
+  // Makes fewer runs of more than a commit should take in, or leaves them if there is no room for
+  // that. No savepoint will be returned to any more. Calls note_merged() whenever runs were
+  // replaced. kIoError, kCorruption; kNoSpace if they are too many to be left: the changes are the
+  // same, perhaps in fewer runs.
+  Status merge(const std::function<void()>& note_merged);
   // Drops the runs but the first `count`.
   void drop_from(std::size_t count);
   // `value` is set for kPut. kIoError, kCorruption.
@@ -70,6 +70,8 @@ class SpilledChanges {
  private:
   Status make_directory();
   Status write_run(std::span<const BatchEntry> entries, bool may_interrupt);
+  // `merged`: how many there are in place of the `count` runs.
+  Status merge_into(std::size_t first, std::size_t count, std::size_t& merged);
   void note_runs();
 
   kv::Database& database_;

@@ -49,10 +49,10 @@ void Transaction::activate() {
 }
 
 void Transaction::end_changes() {
-  const std::uint64_t sequence = changed_buckets_.empty() ? 0 : newest_sequence();
-  for (const std::uint32_t bucket : changed_buckets_) {
-    manager_.changes().note_end(bucket, sequence);
-  }
+  const std::uint64_t sequence = changed_buckets_.is_empty() ? 0 : newest_sequence();
+  changed_buckets_.for_each([&](std::size_t bucket, std::uint32_t count) {
+    manager_.changes().note_end(bucket, sequence, count);
+  });
   changed_buckets_.clear();
   if (inserts_are_open_) {
     manager_.inserts().remove(inserts_.get());
@@ -60,6 +60,7 @@ void Transaction::end_changes() {
     inserts_are_open_ = false;
   }
   has_writes_ = false;
+  note_batch();
   changed_keys_.clear();
   changed_indexes_.end_number();
 }
@@ -72,15 +73,11 @@ void Transaction::finish() {
   changes_are_unknown_ = false;
   loaded_.clear();
   clear_spilled();
-  note_batch_bytes(0);
   is_commit_written_ = false;
   // Before the locks go: who gets them next must learn of the change.
   end_changes();
   // What is not committed by now.
   changed_tables_.roll_back();
-  if (changed_buckets_.capacity() > kKeptBatchBytes / sizeof(std::uint32_t)) {
-    changed_buckets_.shrink_to_fit();
-  }
   value_locks_.clear();
   manager_.locks().release_all(owner_);
   transaction_snapshot_.reset();
@@ -166,7 +163,7 @@ Status Transaction::roll_back_to_mark(std::size_t number) {
   leave_own_changes();
   if (runs < spilled_.runs().size()) drop_runs_from(runs);
   BASALT_TRY(roll_back_batch());
-  note_batch_bytes(batch_bytes());
+  note_batch();
   return Status::ok();
 }
 
@@ -396,7 +393,13 @@ bool Transaction::may_lack_inserts(std::string_view key, std::uint64_t sequence)
 std::uint64_t Transaction::newest_sequence() const { return manager_.database().newest_sequence(); }
 
 bool Transaction::is_unchanged_since(std::string_view row_key, std::uint64_t sequence) const {
-  return manager_.changes().is_unchanged_since(row_key, sequence);
+  const ChangeTracker& changes = manager_.changes();
+  const std::size_t bucket = ChangeTracker::bucket_of(row_key);
+  if (changes.is_unchanged_since(bucket, sequence)) return true;
+  // A statement of many rows has changed one in each bucket: own changes of others than this row
+  // need not be.
+  if (changed_buckets_.is_empty() || may_have_changed(row_key)) return false;
+  return changes.is_unchanged_since(bucket, sequence, changed_buckets_.count(bucket));
 }
 
 bool Transaction::may_be_newer_than_snapshot(std::string_view row_key) const {
@@ -409,7 +412,7 @@ void Transaction::note_changed_row(std::string_view row_key) {
   if (statement_snapshot_ != nullptr) changed_behind_statement_ = true;
   const std::size_t bucket = ChangeTracker::bucket_of(row_key);
   manager_.changes().note_change(bucket);
-  changed_buckets_.push_back(static_cast<std::uint32_t>(bucket));
+  changed_buckets_.add(bucket);
 }
 
 // ---- writes

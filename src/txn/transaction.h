@@ -14,6 +14,7 @@
 #include "kv/database.h"
 #include "lock/lock_manager.h"
 #include "txn/binlog_position.h"
+#include "txn/changed_buckets.h"
 #include "txn/changed_tables.h"
 #include "txn/insert_registry.h"
 #include "txn/key_spans.h"
@@ -82,7 +83,7 @@ struct MemoryLimits {
   std::uint64_t bytes_max = std::numeric_limits<std::uint64_t>::max();
   // With more bytes of changes spill_if_large() moves them to files; 0: never.
   std::uint64_t spills_at = 0;
-  // With more bytes of changes of all transactions it does so with some of them.
+  // Where the changes of all transactions take more memory it does so with fewer.
   std::uint64_t scarce_above = std::numeric_limits<std::uint64_t>::max();
   // It will be prepared.
   bool is_two_phase = false;
@@ -298,7 +299,8 @@ class Transaction {
   Status spill(bool may_interrupt);
   // Moves the rest of the batch, for a commit that has few files to take in.
   Status complete_runs();
-  void note_batch_bytes(std::uint64_t bytes);
+  // The batch has grown or shrunk: for reports, and for others that spill.
+  void note_batch();
   std::uint64_t batch_memory_bytes() const;
   // Takes the top mark off, and released ones that are on top then. Changes stay.
   Status pop_mark();
@@ -359,7 +361,7 @@ class Transaction {
   bool has_writes_ = false;
   bool fills_cache_ = true;
   MemoryLimits limits_;
-  std::uint64_t counted_bytes_ = 0;  // of the batch, in the manager's sum
+  std::uint64_t counted_bytes_ = 0;  // of the batch's memory, in the manager's sum
   // Around every key that was put or removed, also if a savepoint has undone it.
   KeySpans changed_keys_;
   TransactionProgress progress_;
@@ -387,10 +389,9 @@ class Transaction {
   std::vector<LoadedFiles> loaded_;
   bool has_committed_portion_ = false;  // in the statement
   bool is_commit_written_ = false;      // with rows in files that are not ingested
-  // ChangeTracker buckets of the rows changed.
-  std::vector<std::uint32_t> changed_buckets_;
-  bool changes_are_unknown_ = false;  // recovered after a crash
-  ChangedTables changed_tables_;      // has a mark for each of marks_
+  ChangedBuckets changed_buckets_;      // also of what a savepoint has undone
+  bool changes_are_unknown_ = false;    // recovered after a crash
+  ChangedTables changed_tables_;        // has a mark for each of marks_
   TransactionExpiry expiry_{manager_, state_};
 };
 

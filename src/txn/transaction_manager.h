@@ -41,13 +41,13 @@ class TransactionManager {
   BinlogPositions& binlog_positions() { return binlog_positions_; }
   UndecidedChanges& undecided() { return *undecided_; }
   const std::shared_ptr<UndecidedChanges>& shared_undecided() { return undecided_; }
-  // Changes that transactions hold in memory, of those with this many bytes at least, and to so
-  // many exactly. `bytes` wraps around where they have become fewer.
+  // The memory of the changes of transactions of which each has this at least, and to so many bytes
+  // exactly. `bytes` wraps around where it has become less.
   static constexpr std::uint64_t kCountedBytes = std::uint64_t{1} << 20;
-  void add_batch_bytes(std::uint64_t bytes) {
-    batch_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  void add_batch_memory(std::uint64_t bytes) {
+    batch_memory_.fetch_add(bytes, std::memory_order_relaxed);
   }
-  std::uint64_t batch_bytes() const { return batch_bytes_.load(std::memory_order_relaxed); }
+  std::uint64_t batch_memory() const { return batch_memory_.load(std::memory_order_relaxed); }
   // As ChangedIndexes::join() and UndecidedChanges::first_open_number().
   std::uint64_t join_journal(ChangedIndexes& transaction, std::uint32_t journal) {
     return transaction.join(journal, next_commit_number_);
@@ -114,7 +114,7 @@ class TransactionManager {
   IndexCheck may_commit_;
   UncountedCommit tell_uncounted_commit_;
   const std::shared_ptr<UndecidedChanges> undecided_ = std::make_shared<UndecidedChanges>();
-  std::atomic<std::uint64_t> batch_bytes_{0};
+  std::atomic<std::uint64_t> batch_memory_{0};
   std::atomic<std::uint64_t> next_id_{1};
   std::atomic<std::uint64_t> next_commit_number_{1};  // for journals
   mutable Mutex mutex_{MutexRank::kPrepared};

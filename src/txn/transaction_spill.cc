@@ -35,7 +35,7 @@ constexpr std::uint64_t kMemtableEntryBytes = 16;
 // if RocksDB copies what was prepared, when it is committed.
 std::uint64_t Transaction::memory_bytes() const {
   std::uint64_t bytes = owner_.memory_bytes();
-  bytes += changed_buckets_.capacity() * sizeof(std::uint32_t);
+  bytes += changed_buckets_.memory_bytes();
   bytes += value_locks_.capacity() * sizeof(LockedValue);
   return bytes + batch_memory_bytes();
 }
@@ -65,12 +65,12 @@ Status Transaction::check_size() const {
 Status Transaction::spill_if_large() {
   if (!has_writes_) return Status::ok();
   const std::uint64_t bytes = batch_bytes();
-  note_batch_bytes(bytes);
+  note_batch();
   if (limits_.spills_at == 0) return Status::ok();
   const std::uint64_t most = limits_.bytes_max;
   // Whoever has asked for small runs gets larger ones, rather than any number of them.
   const std::size_t growth = std::min<std::size_t>(spilled_.runs().size() / kRunsOfOneSize, 32);
-  const bool is_scarce = bytes > kScarceRunBytes && manager_.batch_bytes() > limits_.scarce_above;
+  const bool is_scarce = bytes > kScarceRunBytes && manager_.batch_memory() > limits_.scarce_above;
   const std::uint64_t limit =
       is_scarce ? std::min(kScarceRunBytes, limits_.spills_at) : limits_.spills_at;
   const bool is_large = bytes >> growth > limit || (batch_memory_bytes() > most / kShareMin &&
@@ -81,27 +81,27 @@ Status Transaction::spill_if_large() {
 }
 
 // In steps: others need not be told of each row.
-void Transaction::note_batch_bytes(std::uint64_t bytes) {
-  progress_.bytes_in_memory = bytes;
+void Transaction::note_batch() {
+  progress_.bytes_in_memory = has_writes_ && batch().Count() != 0 ? batch_bytes() : 0;
+  const std::uint64_t bytes = progress_.bytes_in_memory == 0 ? 0 : batch_memory_bytes();
   // One that has become smaller wraps around.
   if (bytes - counted_bytes_ < TransactionManager::kCountedBytes) [[likely]]
     return;
-  manager_.add_batch_bytes(bytes - counted_bytes_);
+  manager_.add_batch_memory(bytes - counted_bytes_);
   counted_bytes_ = bytes;
 }
 
 Status Transaction::complete_runs() {
   if (spilled_.is_empty()) return Status::ok();
   BASALT_TRY(spill(/*may_interrupt=*/false));
-  while (spilled_.has_many_runs()) {
-    const std::size_t count = spilled_.runs().size();
-    BASALT_TRY(spilled_.merge_some());
-    // Others let the old files go.
-    const BatchGuard guard(*this);
-    inserts_->set_runs(spilled_.runs());
-    if (spilled_.runs().size() == count) break;
-  }
-  return Status::ok();
+  return spilled_.merge([this] {
+    {
+      const BatchGuard guard(*this);
+      inserts_->set_runs(spilled_.runs());
+    }
+    // Others have let the old files go.
+    manager_.database().health().measure_space();
+  });
 }
 
 // The batch's savepoints are all at its beginning then. Files are written without the mutex: others
@@ -131,7 +131,7 @@ Status Transaction::spill(bool may_interrupt) {
   }
   has_writes_ = false;
   begin_batch();
-  note_batch_bytes(0);
+  note_batch();
   for (std::size_t i = 0; i < marks_.size(); ++i) {
     BASALT_DEBUG_ASSERT(marks_[i].runs <= runs_before);
     // Those of earlier batches lie below runs that were there already.

@@ -30,6 +30,24 @@ std::string key_of(std::uint32_t index, std::string_view rest = "row") {
   return key.append(rest);
 }
 
+TEST(ChangedIndexes, TellHowMuchOfAStepIsDoneWhileItLasts) {
+  const lock::LockOwner owner(1);
+  const Relaxed<TransactionState> state{TransactionState::kActive};
+  TransactionProgress progress;
+  const ChangedIndexes transaction(owner, state, progress);
+  EXPECT_EQ(transaction.info().step_percent, 0u);
+  {
+    const StepScope scope(progress, TransactionStep::kMerging, 400);
+    EXPECT_EQ(transaction.info().step_percent, 0u);
+    progress.add_done(100);
+    progress.add_done(30);
+    EXPECT_EQ(transaction.info().step, TransactionStep::kMerging);
+    EXPECT_EQ(transaction.info().step_percent, 32u);
+  }
+  EXPECT_EQ(transaction.info().step, TransactionStep::kNone);
+  EXPECT_EQ(transaction.info().step_percent, 0u);
+}
+
 class UndecidedChangesTest : public testing::Test {
  protected:
   TransactionManager& manager() { return store_.transactions(); }
