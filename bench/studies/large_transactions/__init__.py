@@ -18,7 +18,7 @@ from lab.trial import Trial
 from workloads.large_transaction import LargeTransaction, Outcome, Statement
 
 # A guess of what the three statements take, by which the time of a run is foretold.
-_SECONDS = {Size.SMOKE: 1, Size.QUICK: 30, Size.FULL: 60, Size.LONG: 1500}
+_SECONDS = {Size.SMOKE: 1, Size.QUICK: 6, Size.FULL: 30, Size.LONG: 600}
 _ATOMIC, _UNDONE, _MIDDLE = "one transaction", "rolled back", "commits in the middle"
 _ROWS = {Size.SMOKE: 2000, Size.QUICK: 250_000, Size.FULL: 500_000, Size.LONG: 8_000_000}
 # Rows have 100 bytes, and where it takes long 250: two gigabytes.
