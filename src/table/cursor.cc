@@ -169,10 +169,12 @@ void Cursor::resume(Direction direction) {
 // Moves from the entry that the iterator is on to the next one.
 void Cursor::step(Direction direction) {
   next_move_ = NextMove::kStep;
-  if (iterator_.can_step(direction)) {
-    iterator_.step(direction);
-  } else {
+  if (!iterator_.can_step(direction)) {
     go_on_beyond(iterator_.key(), direction);
+  } else if (iterator_.locks()) {
+    locking_.step();
+  } else {
+    iterator_.step(direction);
   }
 }
 

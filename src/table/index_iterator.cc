@@ -110,6 +110,13 @@ void IndexIterator::reopen_beyond(std::string_view edge) {
   go_to_near_end();
 }
 
+void IndexIterator::step_anew() {
+  BASALT_DEBUG_ASSERT(is_valid());
+  std::string edge(iterator_->key());
+  if (direction_ == Direction::kForward) edge.push_back('\0');
+  reopen_beyond(edge);
+}
+
 void IndexIterator::go_to_near_end() {
   if (direction_ == Direction::kForward) {
     iterator_->seek_to_first();

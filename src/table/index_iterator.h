@@ -95,6 +95,8 @@ class IndexIterator final : private txn::OpenScan {
     }
   }
   void step_forward() { iterator_->next(); }
+  // As step() in direction(), to what is there by now: reopen_beyond() the entry.
+  void step_anew();
   // The range is at its end, and the caller does not go on beyond it.
   void note_end() { boundary_.set_at_end(true); }
 

@@ -10,6 +10,15 @@ void LockingReader::open(const LockingRead& read) {
   took_lock_ = false;
 }
 
+void LockingReader::step() {
+  if (stale_rows_ < read_.stale_rows_max) [[likely]] {
+    iterator_.step(iterator_.direction());
+    return;
+  }
+  stale_rows_ = 0;
+  iterator_.step_anew();
+}
+
 Status LockingReader::qualify(Peeking peeking, std::uint8_t* record, Qualified& qualified) {
   qualified = Qualified::kPass;
   return iterator_.index_number() == 0 ? qualify_row(peeking, record, qualified)
@@ -21,8 +30,7 @@ Status LockingReader::qualify_row(Peeking peeking, std::uint8_t* record, Qualifi
   RowLock outcome = RowLock::kHeld;
   BASALT_TRY(lock_row(peeking, outcome));
   if (outcome == RowLock::kSkipped) return Status::ok();
-  if (outcome == RowLock::kHeld &&
-      iterator_.transaction().is_unchanged_since(fetcher_.primary_key(), iterator_.sequence())) {
+  if (outcome == RowLock::kHeld && is_as_iterator_shows()) {
     if (is_expired(iterator_.value())) return Status::ok();
     qualified = Qualified::kFound;
     return fetcher_.read_here(iterator_, record);
@@ -58,6 +66,17 @@ Status LockingReader::qualify_entry(Peeking peeking, std::uint8_t* record, Quali
   // The lock of a row is the lock of its entries.
   if (outcome != RowLock::kHeld) return Status::ok();
   return fetcher_.entry_without_row(iterator_.transaction(), key, {});
+}
+
+// Whether the current row, which is locked, is certainly as the iterator shows it.
+bool LockingReader::is_as_iterator_shows() {
+  const txn::Transaction& transaction = iterator_.transaction();
+  const std::string& row = fetcher_.primary_key();
+  if (transaction.is_unchanged_since(row, iterator_.sequence())) return true;
+  // Else it is of no use to make the iterator anew: the transaction has changed the row itself, or
+  // others have changes open that may be of this row.
+  if (transaction.is_unchanged_since(row, transaction.newest_sequence())) ++stale_rows_;
+  return false;
 }
 
 // Whether the row or entry that was locked is expired: then it is given back, unless it is to stay
@@ -106,8 +125,7 @@ Status LockingReader::lock_row_of_entry(Peeking peeking, std::uint8_t* record, R
   while (!is_current) {
     BASALT_TRY(lock_row(peeking, outcome));
     if (outcome == RowLock::kSkipped) return Status::ok();
-    if (is_first_owner && outcome == RowLock::kHeld &&
-        transaction.is_unchanged_since(fetcher_.primary_key(), iterator_.sequence())) {
+    if (is_first_owner && outcome == RowLock::kHeld && is_as_iterator_shows()) {
       qualified = Qualified::kFound;
       return Status::ok();
     }

@@ -35,7 +35,13 @@ class LockingReader {
   OnLockedRow on_locked() const { return read_.on_locked; }
 
   // The iterator has been started.
-  void begin_range() { gaps_.begin(iterator_); }
+  void begin_range() {
+    gaps_.begin(iterator_);
+    stale_rows_ = 0;
+  }
+  // Moves on to the next entry of the range; by an iterator made anew where this one has become so
+  // old that rows are read once more for it.
+  void step();
   // GapLocker::lock_up_to().
   Status lock_gap() { return gaps_.lock_up_to(iterator_, read_, condition_.is_set()); }
 
@@ -56,6 +62,7 @@ class LockingReader {
 
   Status qualify_row(Peeking peeking, std::uint8_t* record, Qualified& qualified);
   Status qualify_entry(Peeking peeking, std::uint8_t* record, Qualified& qualified);
+  bool is_as_iterator_shows();
   bool is_expired(std::string_view value);
   Status lock_row(Peeking peeking, RowLock& outcome);
   Status lock_row_of_entry(Peeking peeking, std::uint8_t* record, RowLock& outcome,
@@ -72,6 +79,7 @@ class LockingReader {
   LockingRead read_;
   GapLocker gaps_;
   bool took_lock_ = false;
+  std::uint32_t stale_rows_ = 0;  // for which an iterator made then would have done
 };
 
 }  // namespace basalt::table

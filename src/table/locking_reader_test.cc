@@ -434,6 +434,7 @@ TEST_F(LockingReaderTest, NoUpdateThroughALockingScanIsLost) {
       LockingRead settings;
       settings.mode = lock::LockMode::kExclusive;
       for (int round = 0; round < kRounds; ++round) {
+        settings.stale_rows_max = round % 3 == 0 ? 1 : 64;
         open(cursor, session, index, settings);
         bool found = false;
         for (must(cursor.seek_first(record.data(), found)); found;

@@ -190,6 +190,7 @@ TEST_P(TwoSessionsModelTest, AScanThatLocksMeetsRowsThatAreMovedAheadOfIt) {
     note("scan of index " + std::to_string(index) + (is_forward ? "" : " backward") +
          (is_repeatable ? " with gap locks" : ""));
     LockingRead locking{.wait = {.may_wait = false}, .locks_gaps = is_repeatable};
+    if (one_in(2)) locking.stale_rows_max = 1 + static_cast<std::uint32_t>(pick(2));
     Cursor cursor(store_.table());
     cursor.open(own.transaction(), index, locking, codec::ColumnSet(test::kColumns, true), false);
     const auto key_of = [&](const Known& known) {
