@@ -13,7 +13,7 @@ import pymysql
 from pymysql.constants import CR, ER
 
 from basaltcli.server import Server
-from tests.support import checks
+from tests.support import checks, spilling
 
 DATABASE = "online"
 _KEYS = 400
@@ -102,7 +102,8 @@ class Clients:
         with self._server.connect(database=DATABASE) as connection, connection.cursor() as cursor:
             level = chance.choice(("READ COMMITTED", "REPEATABLE READ"))
             cursor.execute(f"SET SESSION TRANSACTION ISOLATION LEVEL {level}")
-            cursor.execute("SET rocksdb_lock_wait_timeout = 1, lock_wait_timeout = 20")
+            cursor.execute("SET rocksdb_lock_wait_timeout = 1, lock_wait_timeout = 20, "
+                           f"{spilling.setting(chance)}")
             for _ in range(chance.randrange(1, 30)):
                 if self._stops.is_set():
                     return

@@ -19,7 +19,7 @@ import pymysql
 from pymysql.constants import ER
 
 from basaltcli.server import Server
-from tests.support import checks
+from tests.support import checks, spilling
 from tests.support.load import is_connection_lost
 
 DATABASE = "linked"
@@ -317,6 +317,7 @@ class Clients:
             while not self._stop.is_set():
                 cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL "
                                f"{chance.choice(_LEVELS)}")
+                cursor.execute(f"SET {spilling.setting(chance)}")
                 number = chance.randrange(1 << 40)
                 is_xa = self._has_xa and chance.random() < 0.15
                 xid = f"'{self._rounds}.{name}.{number}'" if is_xa else ""

@@ -19,7 +19,8 @@ may hold if the machine stops at some sync: what was synced, and any part of wha
 Three scenes: a server with a binary log; one without; a source with three replicas: with a binary
 log, without one and the position in a table of the engine, and without one and the position in
 InnoDB. The last stops when it has been idle for so long that the position is on disk for sure. All
-logs are synced at each commit. The servers of the first two scenes are stopped in order at the end,
+logs are synced at each commit. Half of the clients, and one replica, have their changes moved to
+files with each row. The servers of the first two scenes are stopped in order at the end,
 and the machine stops meanwhile, too.
 BASALT_TEST_POWER_LOSSES in the environment is another way to say --images.
 """
@@ -54,6 +55,7 @@ _IDLE_SECONDS = 2.5
 # Asynchronous I/O passes the shim by.
 _COMMON = ("--innodb-use-native-aio=0", "--innodb-flush-log-at-trx-commit=1",
            "--loose-rocksdb-flush-log-at-trx-commit=1", "--loose-rocksdb-write-buffer-size=1M")
+_SPILLS = "rocksdb-write-batch-spill-bytes=1"
 _BINLOG = ("--log-bin=binlog", "--sync-binlog=1", "--binlog-format=ROW")
 _REPLICA = ("--relay-log=relay", "--relay-log-recovery=1", "--gtid-strict-mode=1")
 _MAKE = f"""
@@ -104,6 +106,8 @@ class Client(threading.Thread):
             with (self._recording.server.connect(database=_DATABASE) as connection,
                   connection.cursor() as cursor):
                 cursor.execute("INSERT INTO c VALUES (%s, 0)", (self.number,))
+                if self.number % 2 == 0:
+                    cursor.execute(f"SET {_SPILLS.replace('-', '_')}")
                 n = 0
                 while not self._stopping.is_set():
                     n += 1
@@ -178,7 +182,7 @@ class Test:
         source = self._work.server("source", options=options)
         of_replica = (*_COMMON, *_REPLICA, *replication.parallel("optimistic", 4))
         forms = {"replica with binary log": (*of_replica, *_BINLOG, "--log-slave-updates",
-                                             *replication.server_id(2)),
+                                             f"--loose-{_SPILLS}", *replication.server_id(2)),
                  "replica without binary log": (*of_replica, "--gtid-pos-auto-engines=rocksdb",
                                                 "--server-id=3"),
                  _IDLE: (*of_replica, "--server-id=4")}

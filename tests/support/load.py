@@ -14,6 +14,7 @@ import pymysql
 from pymysql.constants import ER
 
 from basaltcli.server import Server
+from tests.support import spilling
 from tests.support.journal import Attempt, Fate, Journal, Row, Verdict, judge
 
 DATABASE = "journal"
@@ -104,6 +105,7 @@ class Load:
             connection = self.server.connect(database=DATABASE, autocommit=False)
             client = Client(connection, self, chance)
             client.execute("SET rocksdb_lock_wait_timeout = 5")
+            client.execute(f"SET {spilling.setting(chance)}")
             while not self._stopping.is_set():
                 attempt = journal.begin()
                 try:

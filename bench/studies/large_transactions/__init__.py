@@ -39,7 +39,8 @@ def _metrics() -> Mapping[str, Metric]:
             f"{name}_write_kb_per_unit": Metric(f"{title}, written per row", "KB", 2, True,
                                                 "Kilobytes written to the device meanwhile."),
             f"{name}_memory_peak_mb": Metric(f"{title}, memory", "MB", 0, True,
-                                             "Peak of the server's memory since its start."),
+                                             "Peak of the server's memory since its start, with "
+                                             "the system's cache of its files."),
             f"{name}_data_mb": Metric(f"{title}, size", "MB", 0, True,
                                       "The data on the disk when it is done."),
             f"{name}_rolled_back_seconds": Metric(f"{title}, rolled back", "s", 1, True,
