@@ -1,14 +1,9 @@
 #include "base/failpoint.h"
 
-#include <unistd.h>
-
 #include <atomic>
 #include <chrono>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <string>
 #include <thread>
 
 #include "base/test_support.h"
@@ -51,9 +46,7 @@ TEST_F(FailpointDeathTest, ANumberThatIsNoneNeverKills) {
 
 // What a thread finds that comes to the point when the file is there, and when it is not.
 TEST(Holdpoint, WhoComesToTheNamedPointWaitsAsLongAsTheFileExists) {
-  const std::string path = testing::TempDir() + "held." + std::to_string(getpid());
-  setenv("BASALT_HOLDPOINT", ("layer.here:" + path).c_str(), 1);
-  std::ofstream(path).put('x');
+  const test::Hold hold("layer.here");
   visit_holdpoint("layer.other");
   std::atomic<bool> passed = false;
   std::thread visitor([&] {
@@ -62,10 +55,9 @@ TEST(Holdpoint, WhoComesToTheNamedPointWaitsAsLongAsTheFileExists) {
   });
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_FALSE(passed);
-  std::remove(path.c_str());
+  hold.release();
   visitor.join();
   visit_holdpoint("layer.here");
-  unsetenv("BASALT_HOLDPOINT");
 }
 
 }  // namespace

@@ -1,10 +1,12 @@
 #pragma once
+#include <unistd.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <ostream>
 #include <random>
 #include <stdexcept>
@@ -78,5 +80,26 @@ void await(Condition condition) {
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
 }
+
+// Holds whoever comes to a holdpoint, until release(). One at a time in a process.
+class Hold {
+ public:
+  explicit Hold(const std::string& point)
+      : path_(testing::TempDir() + "hold." + std::to_string(getpid())) {
+    std::ofstream(path_).put('x');
+    setenv("BASALT_HOLDPOINT", (point + ":" + path_).c_str(), 1);
+  }
+  ~Hold() {
+    release();
+    unsetenv("BASALT_HOLDPOINT");
+  }
+  Hold(const Hold&) = delete;
+  Hold& operator=(const Hold&) = delete;
+
+  void release() const { std::remove(path_.c_str()); }
+
+ private:
+  const std::string path_;
+};
 
 }  // namespace basalt::test

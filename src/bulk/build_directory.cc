@@ -1,118 +1,133 @@
 #include "bulk/build_directory.h"
 
-#include <fcntl.h>
-#include <unistd.h>
+#include <rocksdb/file_system.h>
 
-#include <cerrno>
-#include <filesystem>
-#include <string_view>
-#include <system_error>
+#include <vector>
 
 #include "base/log.h"
+#include "rdb/status_conversion.h"
 
 namespace basalt::bulk {
 namespace {
 
-namespace fs = std::filesystem;
+std::string parent_of(const BuildPlace& place) { return place.database + "/build"; }
+std::string parent_of_loads(const BuildPlace& place) { return place.database + "/loads"; }
+std::string load_path(const BuildPlace& place, std::uint32_t number) {
+  return parent_of_loads(place) + "/" + std::to_string(number);
+}
 
-fs::path parent_of(const std::string& database) { return fs::path(database) / "build"; }
-fs::path parent_of_loads(const std::string& database) { return fs::path(database) / "loads"; }
+bool exists(rdb::FileSystem& files, const std::string& path) {
+  return files.FileExists(path, rdb::IOOptions(), nullptr).ok();
+}
 
-Status cannot_make(const fs::path& path, const std::error_code& error) {
-  const bool is_full = error == std::errc::no_space_on_device;
-  return Status(is_full ? ErrorCode::kNoSpace : ErrorCode::kIoError,
-                "'" + path.string() + "' cannot be made: " + error.message());
+Status failed(const std::string& path, const char* what, const rdb::IOStatus& status) {
+  const Status cause = rdb::from_rocksdb(status);
+  return Status(cause.code(), "'" + path + "' cannot be " + what + ": " + cause.message());
+}
+
+Status make_directory(rdb::FileSystem& files, const std::string& path) {
+  const rdb::IOStatus made = files.CreateDirIfMissing(path, rdb::IOOptions(), nullptr);
+  return made.ok() ? Status::ok() : failed(path, "made", made);
+}
+
+std::vector<std::string> names_in(rdb::FileSystem& files, const std::string& path) {
+  std::vector<std::string> names;
+  // One that is not there has none.
+  files.GetChildren(path, rdb::IOOptions(), &names, nullptr).PermitUncheckedError();
+  std::erase_if(names, [](const std::string& name) { return name == "." || name == ".."; });
+  return names;
+}
+
+rdb::IOStatus remove_all_of(rdb::FileSystem& files, const std::string& path) {
+  const rdb::IOOptions options;
+  bool is_directory = false;
+  rdb::IOStatus status = files.IsDirectory(path, options, &is_directory, nullptr);
+  if (!status.ok()) return status;
+  if (!is_directory) return files.DeleteFile(path, options, nullptr);
+  for (const std::string& name : names_in(files, path)) {
+    status = remove_all_of(files, path + "/" + name);
+    if (!status.ok()) return status;
+  }
+  return files.DeleteDir(path, options, nullptr);
 }
 
 // What cannot be removed takes space, and nothing else.
-void remove_tree(const fs::path& path) {
-  std::error_code error;
-  fs::remove_all(path, error);
-  if (!error) return;
-  log_message(LogLevel::kWarning, "'" + path.string() + "' cannot be removed: " + error.message() +
+void remove_tree(rdb::FileSystem& files, const std::string& path) {
+  const rdb::IOStatus status = remove_all_of(files, path);
+  if (status.ok() || status.IsNotFound() || status.IsPathNotFound()) return;
+  log_message(LogLevel::kWarning, failed(path, "removed", status).message() +
                                       "; remove it, it has nothing that is needed");
 }
 
-Status sync_directory(const fs::path& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const bool is_synced = file >= 0 && fsync(file) == 0;
-  const int error = errno;
-  if (file >= 0) close(file);
-  if (is_synced) return Status::ok();
-  return Status(ErrorCode::kIoError, "'" + path.string() + "' cannot be synced: " +
-                                         std::generic_category().message(error));
+Status sync_directory(rdb::FileSystem& files, const std::string& path) {
+  std::unique_ptr<rdb::FSDirectory> directory;
+  rdb::IOStatus status = files.NewDirectory(path, rdb::IOOptions(), &directory, nullptr);
+  if (status.ok()) status = directory->Fsync(rdb::IOOptions(), nullptr);
+  return status.ok() ? Status::ok() : failed(path, "synced", status);
 }
 
 }  // namespace
 
-Result<std::unique_ptr<BuildDirectory>> BuildDirectory::make(const std::string& database,
+Result<std::unique_ptr<BuildDirectory>> BuildDirectory::make(const BuildPlace& place,
                                                              std::uint32_t number) {
-  const fs::path path = parent_of(database) / std::to_string(number);
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error) return cannot_make(path, error);
-  return std::unique_ptr<BuildDirectory>(new BuildDirectory(path, number));
+  const std::string parent = parent_of(place);
+  const std::string path = parent + "/" + std::to_string(number);
+  BASALT_TRY(make_directory(*place.files, parent));
+  BASALT_TRY(make_directory(*place.files, path));
+  return std::unique_ptr<BuildDirectory>(new BuildDirectory(place, path, number));
 }
 
-Result<std::unique_ptr<BuildDirectory>> BuildDirectory::make_load(const std::string& database) {
-  const fs::path parent = parent_of_loads(database);
-  std::error_code error;
-  fs::create_directories(parent, error);
-  if (error) return cannot_make(parent, error);
+Result<std::unique_ptr<BuildDirectory>> BuildDirectory::make_load(const BuildPlace& place) {
+  BASALT_TRY(make_directory(*place.files, parent_of_loads(place)));
   // Whoever makes the directory has the number.
   for (std::uint32_t number = 1;; ++number) {
-    const fs::path path = parent / std::to_string(number);
-    const bool is_new = fs::create_directory(path, error);
-    if (error) return cannot_make(path, error);
-    if (is_new) return std::unique_ptr<BuildDirectory>(new BuildDirectory(path, number));
+    const std::string path = load_path(place, number);
+    if (exists(*place.files, path)) continue;
+    const rdb::IOStatus made = place.files->CreateDir(path, rdb::IOOptions(), nullptr);
+    if (made.ok()) return std::unique_ptr<BuildDirectory>(new BuildDirectory(place, path, number));
+    if (!exists(*place.files, path)) return failed(path, "made", made);
   }
 }
 
-std::unique_ptr<BuildDirectory> BuildDirectory::find_load(const std::string& database,
+std::unique_ptr<BuildDirectory> BuildDirectory::find_load(const BuildPlace& place,
                                                           std::uint32_t number) {
-  const fs::path path = parent_of_loads(database) / std::to_string(number);
-  return std::unique_ptr<BuildDirectory>(new BuildDirectory(path, number));
+  return std::unique_ptr<BuildDirectory>(
+      new BuildDirectory(place, load_path(place, number), number));
 }
 
-void BuildDirectory::remove_loads(const std::string& database,
-                                  const std::set<std::uint32_t>& kept) {
-  std::set<std::string> names;
-  for (const std::uint32_t number : kept) names.insert(std::to_string(number));
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(parent_of_loads(database), error)) {
-    if (!names.contains(entry.path().filename())) remove_tree(entry.path());
+void BuildDirectory::remove_loads(const BuildPlace& place, const std::set<std::uint32_t>& kept) {
+  std::set<std::string> left;
+  for (const std::uint32_t number : kept) left.insert(std::to_string(number));
+  const std::string parent = parent_of_loads(place);
+  for (const std::string& name : names_in(*place.files, parent)) {
+    if (!left.contains(name)) remove_tree(*place.files, parent + "/" + name);
   }
 }
 
-void BuildDirectory::remove_all(const std::string& database) {
-  const fs::path path = parent_of(database);
-  std::error_code error;
-  if (fs::exists(path, error)) remove_tree(path);
+void BuildDirectory::remove_all(const BuildPlace& place) {
+  remove_tree(*place.files, parent_of(place));
 }
 
 void BuildDirectory::make_again() const {
-  std::error_code error;
-  fs::create_directories(path_, error);
-  if (!error) return;
-  log_message(LogLevel::kWarning, "'" + path_ + "' cannot be made: " + error.message());
+  Status status = make_directory(*place_.files, parent_of_loads(place_));
+  if (status.is_ok()) status = make_directory(*place_.files, path_);
+  if (!status.is_ok()) log_message(LogLevel::kWarning, status.message());
 }
 
 void BuildDirectory::remove_files(std::string_view prefix) const {
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(path_, error)) {
-    if (entry.path().filename().string().starts_with(prefix)) remove_tree(entry.path());
+  for (const std::string& name : names_in(*place_.files, path_)) {
+    if (name.starts_with(prefix)) remove_tree(*place_.files, path_ + "/" + name);
   }
 }
 
 Status BuildDirectory::sync() const {
-  const fs::path path = path_;
-  BASALT_TRY(sync_directory(path));
-  BASALT_TRY(sync_directory(path.parent_path()));
-  return sync_directory(path.parent_path().parent_path());
+  BASALT_TRY(sync_directory(*place_.files, path_));
+  BASALT_TRY(sync_directory(*place_.files, path_.substr(0, path_.rfind('/'))));
+  return sync_directory(*place_.files, place_.database);
 }
 
 BuildDirectory::~BuildDirectory() {
-  if (!is_left_) remove_tree(path_);
+  if (!is_left_) remove_tree(*place_.files, path_);
 }
 
 }  // namespace basalt::bulk

@@ -7,27 +7,33 @@
 #include <utility>
 
 #include "base/status.h"
+#include "rdb/rocksdb_fwd.h"
 
 namespace basalt::bulk {
+
+// Where a database has what is built for it: its directory, and the file system that this is in.
+struct BuildPlace {
+  std::shared_ptr<rdb::FileSystem> files;
+  std::string database;
+};
 
 // A directory below the database's own for what is built outside of it, such as files to be
 // ingested. Gone, with all that is in it, when this ends; after a crash when the database is
 // opened, unless it is one of a load, of which a record in the database may tell.
 class BuildDirectory {
  public:
-  // `database`: the database's directory. `number` is of no other that exists. kIoError, kNoSpace.
-  static Result<std::unique_ptr<BuildDirectory>> make(const std::string& database,
+  // `number` is of no other that exists. kIoError, kNoSpace.
+  static Result<std::unique_ptr<BuildDirectory>> make(const BuildPlace& place,
                                                       std::uint32_t number);
   // Removes what a crash has left. To be called before anybody makes one.
-  static void remove_all(const std::string& database);
+  static void remove_all(const BuildPlace& place);
 
   // One of a load: with a number of its own, which the directory is found by after a crash.
-  static Result<std::unique_ptr<BuildDirectory>> make_load(const std::string& database);
+  static Result<std::unique_ptr<BuildDirectory>> make_load(const BuildPlace& place);
   // One that is there already.
-  static std::unique_ptr<BuildDirectory> find_load(const std::string& database,
-                                                   std::uint32_t number);
+  static std::unique_ptr<BuildDirectory> find_load(const BuildPlace& place, std::uint32_t number);
   // Removes those of loads but `kept`. While nobody makes one.
-  static void remove_loads(const std::string& database, const std::set<std::uint32_t>& kept);
+  static void remove_loads(const BuildPlace& place, const std::set<std::uint32_t>& kept);
 
   ~BuildDirectory();
   BuildDirectory(const BuildDirectory&) = delete;
@@ -45,9 +51,10 @@ class BuildDirectory {
   Status sync() const;
 
  private:
-  BuildDirectory(std::string path, std::uint32_t number)
-      : path_(std::move(path)), number_(number) {}
+  BuildDirectory(const BuildPlace& place, std::string path, std::uint32_t number)
+      : place_(place), path_(std::move(path)), number_(number) {}
 
+  const BuildPlace place_;
   const std::string path_;
   const std::uint32_t number_;
   bool is_left_ = false;

@@ -60,7 +60,7 @@ class BatchedIterationTest : public testing::Test {
   void ingest_some() {
     frozen_.clear();
     const std::unique_ptr<bulk::BuildDirectory> build =
-        must(bulk::BuildDirectory::make(database_->options().directory, 1));
+        must(bulk::BuildDirectory::make(database_->build_place(), 1));
     const std::unique_ptr<bulk::SstWriter> files =
         database_->new_sst_writer(kDefaultFamily, build->path() + "/");
     for (std::size_t count = 1 + random_() % 200; count > 0; --count) {

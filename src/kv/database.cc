@@ -157,7 +157,7 @@ Result<std::unique_ptr<Database>> Database::open(const DatabaseOptions& options,
                                                    "' has no direct I/O; " +
                                                    std::string(remedies().allow_page_cache));
   }
-  bulk::BuildDirectory::remove_all(options.directory);
+  bulk::BuildDirectory::remove_all(database->build_place());
   BASALT_TRY(database->verify_wals());
   // The WALs of a process that was killed are perhaps only in the page cache, and what is replayed
   // of them goes to files: the next crash must not find less of them than this opening.
@@ -377,6 +377,10 @@ Status Database::write(const WriteBatch& batch, Durability durability) {
   rdb::WriteOptions options;
   options.sync = durability == Durability::kSynced;
   return write_wal([&] { return db_->GetBaseDB()->Write(options, &changes); });
+}
+
+bulk::BuildPlace Database::build_place() const {
+  return {env_->GetFileSystem(), options_.directory};
 }
 
 std::unique_ptr<bulk::ExternalSort> Database::new_external_sort(std::string path,

@@ -47,6 +47,7 @@ struct WalMark;
 }  // namespace basalt::wal
 
 namespace basalt::bulk {
+struct BuildPlace;
 class ExternalSort;
 class SstWriter;
 }  // namespace basalt::bulk
@@ -253,6 +254,8 @@ class Database {
   // kReadOnly while the database is, and then nothing has changed.
   Status write(const WriteBatch& batch, Durability durability);
 
+  // Of directories for what is built for ingest(), see bulk/build_directory.h.
+  bulk::BuildPlace build_place() const;
   // Sorts entries of one index, see bulk/external_sort.h; `path`: of a file for what does not fit
   // into `memory_bytes`.
   std::unique_ptr<bulk::ExternalSort> new_external_sort(std::string path, std::size_t memory_bytes);

@@ -221,7 +221,7 @@ TEST_F(FamiliesTest, ACopyHasAllFamilies) {
 
 TEST_F(FamiliesTest, FilesAreIngestedIntoAFamily) {
   const FamilyId hot = make("hot");
-  const auto build = must(bulk::BuildDirectory::make(path_, 300));
+  const auto build = must(bulk::BuildDirectory::make(database_->build_place(), 300));
   const auto files = database_->new_sst_writer(hot, build->path() + "/");
   must(files->put("a", "1"));
   must(files->put("b", "2"));

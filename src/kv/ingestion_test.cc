@@ -95,7 +95,7 @@ class IngestionTest : public testing::Test {
   }
   std::unique_ptr<bulk::SstWriter> begin() {
     build_.reset();
-    build_ = must(bulk::BuildDirectory::make(path_, kIndex));
+    build_ = must(bulk::BuildDirectory::make(database_->build_place(), kIndex));
     return database_->new_sst_writer(kDefaultFamily, build_->path() + "/");
   }
   std::uint64_t entries() { return test::count_entries(*database_, kDefaultFamily, whole_index()); }
@@ -204,7 +204,7 @@ class NumberedFilesTest : public IngestionTest {
   }
   void ingest_over() {
     build_.reset();
-    build_ = must(bulk::BuildDirectory::make(path_, kIndex));
+    build_ = must(bulk::BuildDirectory::make(database_->build_place(), kIndex));
     must(database_->ingest(kDefaultFamily, make_files(build_->path())));
   }
   // Goes on with what is there while ingestions wait for the records behind them: the second that
@@ -244,7 +244,7 @@ TEST_F(NumberedFilesTest, TheFirstFilesAfterACrashOfAnIngestionLeaveNoHole) {
 
 TEST_F(NumberedFilesTest, TwoIngestionsAtOnceLeaveNoHole) {
   crash_during([&] {
-    const auto other = must(bulk::BuildDirectory::make(path_, kIndex + 1));
+    const auto other = must(bulk::BuildDirectory::make(database_->build_place(), kIndex + 1));
     const std::vector<std::string> others = make_files(other->path());
     const std::jthread second([&] { must(database_->ingest(kDefaultFamily, others)); });
     ingest_over();

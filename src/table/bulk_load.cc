@@ -13,7 +13,7 @@ constexpr std::size_t kSortBytesMin = std::size_t{1} << 20;
 Result<std::unique_ptr<BulkLoad>> BulkLoad::make(kv::Database& database, const Table& table,
                                                  const Resources& resources) {
   Result<std::unique_ptr<bulk::BuildDirectory>> directory =
-      bulk::BuildDirectory::make_load(database.options().directory);
+      bulk::BuildDirectory::make_load(database.build_place());
   if (!directory.is_ok()) return directory.take_status();
   return std::unique_ptr<BulkLoad>(
       new BulkLoad(database, table, resources, std::move(directory.value())));

@@ -47,7 +47,7 @@ Result<std::uint64_t> IndexBuild::catch_up(const Interruption& interruption) {
   const std::uint64_t first_open = transactions_.first_open_number();
   std::unique_ptr<kv::Snapshot> snapshot = database_.take_snapshot();
   Result<std::unique_ptr<bulk::BuildDirectory>> directory =
-      bulk::BuildDirectory::make(database_.options().directory, journal_);
+      bulk::BuildDirectory::make(database_.build_place(), journal_);
   if (!directory.is_ok()) return directory.take_status();
   IndexUpdater updater(database_, *table_, indexes_, {*snapshot_, *snapshot},
                        directory.value()->path(), resources_.memory_bytes);

@@ -94,7 +94,7 @@ Status IndexBuilder::begin(std::size_t sorts) {
   for (Build& build : builds_) {
     const catalog::IndexId id = table_.index(build.index_number).id;
     Result<std::unique_ptr<bulk::BuildDirectory>> directory =
-        bulk::BuildDirectory::make(database_.options().directory, id);
+        bulk::BuildDirectory::make(database_.build_place(), id);
     if (!directory.is_ok()) return directory.take_status();
     build.directory = std::move(directory.value());
     for (std::size_t i = 0; i < sorts; ++i) {

@@ -50,6 +50,13 @@ Row row_of(std::int32_t id, const std::string& note) {
 
 using Rows = std::map<std::int32_t, Row>;
 
+// Moves the transaction's changes to files.
+void spill(txn::Transaction& transaction) {
+  transaction.set_memory_limits({.spills_at = 1});
+  must(transaction.spill_if_large());
+  transaction.set_memory_limits({});
+}
+
 // How far a transaction that a user prepares has come.
 enum class Phase : std::uint8_t { kNone, kPreparing, kPrepared, kDeciding, kDecided };
 struct UsersTransaction {
@@ -104,6 +111,25 @@ struct Machine {
   std::unique_ptr<catalog::Catalog> catalog;
   std::unique_ptr<txn::TransactionManager> transactions;
 };
+
+Rows rows_of(const Machine& found, const Table& table) {
+  const auto transaction = found.begin();
+  transaction->begin_statement(txn::IsolationLevel::kRepeatableRead);
+  Cursor cursor(table);
+  cursor.open(*transaction, test::kPrimary, {}, codec::ColumnSet(test::kColumns, true), false);
+  test::Record record;
+  Rows rows;
+  bool has_row = false;
+  must(cursor.seek_first(record.data(), has_row));
+  while (has_row) {
+    rows[record.row().id] = record.row();
+    must(cursor.next(record.data(), has_row));
+  }
+  cursor.close();
+  transaction->end_statement();
+  must(transaction->rollback());
+  return rows;
+}
 
 catalog::TableDefinition definition_of(const std::string& name, bool has_all_indexes) {
   catalog::TableDefinition definition = test::make_definition(kKeys);
@@ -225,24 +251,6 @@ class PowerLossTest : public testing::TestWithParam<std::uint32_t> {
     }
     return users;
   }
-  static Rows rows_of(const Machine& found, const Table& table) {
-    const auto transaction = found.begin();
-    transaction->begin_statement(txn::IsolationLevel::kRepeatableRead);
-    Cursor cursor(table);
-    cursor.open(*transaction, test::kPrimary, {}, codec::ColumnSet(test::kColumns, true), false);
-    test::Record record;
-    Rows rows;
-    bool has_row = false;
-    must(cursor.seek_first(record.data(), has_row));
-    while (has_row) {
-      rows[record.row().id] = record.row();
-      must(cursor.next(record.data(), has_row));
-    }
-    cursor.close();
-    transaction->end_statement();
-    must(transaction->rollback());
-    return rows;
-  }
   static void expect_tables(const Machine& found, const Knowledge& before, const Knowledge& after) {
     for (const auto& [name, presence] : before.tables) {
       if (presence == Presence::kUnsure || after.tables.at(name) != presence) continue;
@@ -310,6 +318,7 @@ class PowerLossTest : public testing::TestWithParam<std::uint32_t> {
     auto transaction = machine_->begin();
     transaction->begin_statement(txn::IsolationLevel::kReadCommitted);
     RowWriter writer(*orders_);
+    const bool spills = one_in(4);
     for (std::uint32_t i = 1 + chance_() % 3; i > 0; --i) {
       const std::int32_t id = static_cast<std::int32_t>(chance_() % (kRows / 2)) * 2 + parity;
       const auto old = rows.find(id);
@@ -325,6 +334,7 @@ class PowerLossTest : public testing::TestWithParam<std::uint32_t> {
                            {}));
         rows[id] = row;
       }
+      if (spills) spill(*transaction);
     }
     const auto number = static_cast<std::int32_t>(states_.size());
     must(writer.insert(*transaction, test::Record(row_of(kNumbers + number, "n")).data()));
@@ -375,6 +385,7 @@ class PowerLossTest : public testing::TestWithParam<std::uint32_t> {
       const std::int32_t id = kUsersRows + static_cast<std::int32_t>(number);
       RowWriter writer(*orders_);
       must(writer.insert(*transaction, test::Record(row_of(id, "user")).data()));
+      if (one_in(2)) spill(*transaction);
       must(transaction->prepare(name, kv::Durability::kSynced, true));
       set(Phase::kPrepared, false);
       users_[name] = std::move(transaction);

@@ -82,7 +82,7 @@ std::string pack_loaded_files(const LoadedFiles& files) {
   return value;
 }
 
-Result<LoadedFiles> parse_loaded_files(const std::string& directory, std::string_view key,
+Result<LoadedFiles> parse_loaded_files(const bulk::BuildPlace& place, std::string_view key,
                                        std::string_view value) {
   LoadedFiles files;
   std::uint64_t version = 0;
@@ -96,7 +96,7 @@ Result<LoadedFiles> parse_loaded_files(const std::string& directory, std::string
       !consume_varint(value, count)) {
     return damaged();
   }
-  files.directory = bulk::BuildDirectory::find_load(directory, load_be32(key.data() + 1));
+  files.directory = bulk::BuildDirectory::find_load(place, load_be32(key.data() + 1));
   files.row_family = static_cast<kv::FamilyId>(family);
   files.row_key = row_key;
   for (; count != 0; --count) {
@@ -146,13 +146,13 @@ Status forget_loaded_files(kv::Database& database, std::span<const LoadedFiles> 
 }
 
 Status recover_loaded_files(kv::Database& database, const std::set<std::uint32_t>& prepared) {
-  const std::string& directory = database.options().directory;
+  const bulk::BuildPlace place = database.build_place();
   std::vector<LoadedFiles> loads;
   {
     const KeyRange range{std::string(1, kRecordType), std::string(1, kRecordType + 1)};
     kv::Iterator iterator = database.new_iterator(kv::kSystemFamily, {}, range);
     for (iterator.seek_to_first(); iterator.is_valid(); iterator.next()) {
-      Result<LoadedFiles> load = parse_loaded_files(directory, iterator.key(), iterator.value());
+      Result<LoadedFiles> load = parse_loaded_files(place, iterator.key(), iterator.value());
       if (!load.is_ok()) return load.take_status();
       loads.push_back(std::move(load.value()));
     }
@@ -165,7 +165,7 @@ Status recover_loaded_files(kv::Database& database, const std::set<std::uint32_t
     return Status(status.code(), "the rows of a load that was committed, in '" +
                                      load.directory->path() + "': " + status.message());
   }
-  bulk::BuildDirectory::remove_loads(directory, prepared);
+  bulk::BuildDirectory::remove_loads(place, prepared);
   return Status::ok();
 }
 

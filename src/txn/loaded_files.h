@@ -54,8 +54,8 @@ struct LoadedFiles {
 // The record, of the system family: docs/formats/catalog.md.
 std::string loaded_files_key(std::uint32_t directory);
 std::string pack_loaded_files(const LoadedFiles& files);
-// What a record says of the database in `directory`. kCorruption if the bytes are no such record.
-Result<LoadedFiles> parse_loaded_files(const std::string& directory, std::string_view key,
+// What a record says of the database there. kCorruption if the bytes are no such record.
+Result<LoadedFiles> parse_loaded_files(const bulk::BuildPlace& place, std::string_view key,
                                        std::string_view value);
 bool is_loaded_files_key(std::string_view key);
 // An entry of the system family that files bring with them which change what is there: as long as

@@ -1,9 +1,9 @@
 #include "txn/loaded_files.h"
 
+#include <rocksdb/file_system.h>
+
 #include <array>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <thread>
 #include <utility>
@@ -39,12 +39,14 @@ std::string key_of(std::uint32_t number, std::uint32_t index = kIndex) {
   return key;
 }
 
+const bulk::BuildPlace kNowhere{rdb::FileSystem::Default(), "/x"};
+
 class LoadedFilesTest : public testing::Test {
  protected:
   // A load of the keys step, 2 * step, ... up to `last`, of two indexes.
   LoadedFiles load(std::uint32_t last = 90, std::uint32_t step = 10) {
     LoadedFiles loaded;
-    loaded.directory = must(bulk::BuildDirectory::make_load(directory()));
+    loaded.directory = must(bulk::BuildDirectory::make_load(store_.database().build_place()));
     loaded.files = {{kFamily, {}}};
     loaded.row_key = key_of(step);
     for (const std::uint32_t index : {kIndex, kSecond}) {
@@ -115,7 +117,7 @@ TEST_F(LoadedFilesTest, StoredFormatIsFrozen) {
       "\x03\x01\x05"
       "a.sst";
   EXPECT_EQ(pack_loaded_files(loaded), value);
-  const LoadedFiles parsed = must(parse_loaded_files("/x", loaded_files_key(7), value));
+  const LoadedFiles parsed = must(parse_loaded_files(kNowhere, loaded_files_key(7), value));
   EXPECT_EQ(parsed.directory->number(), 7u);
   EXPECT_EQ(parsed.row_family, 2u);
   EXPECT_EQ(parsed.row_key, "key");
@@ -125,7 +127,7 @@ TEST_F(LoadedFilesTest, StoredFormatIsFrozen) {
   for (std::size_t size = 0; size < value.size(); ++size) {
     const std::string cut = value.substr(0, size);
     EXPECT_TRUE(fails_with(ErrorCode::kCorruption,
-                           parse_loaded_files("/x", loaded_files_key(7), cut).take_status()))
+                           parse_loaded_files(kNowhere, loaded_files_key(7), cut).take_status()))
         << size;
   }
 }
@@ -142,7 +144,7 @@ TEST_F(LoadedFilesTest, StoredFormatOfChangesIsFrozen) {
       "m.sst",
       21);
   EXPECT_EQ(pack_loaded_files(loaded), value);
-  const LoadedFiles parsed = must(parse_loaded_files("/x", loaded_files_key(7), value));
+  const LoadedFiles parsed = must(parse_loaded_files(kNowhere, loaded_files_key(7), value));
   EXPECT_EQ(parsed.indexes, loaded.indexes);
   EXPECT_EQ(parsed.row_family, 1u);
   EXPECT_EQ(parsed.row_key, loaded.row_key);
@@ -151,7 +153,7 @@ TEST_F(LoadedFilesTest, StoredFormatOfChangesIsFrozen) {
   for (std::size_t size = 0; size < value.size(); ++size) {
     const std::string cut = value.substr(0, size);
     EXPECT_TRUE(fails_with(ErrorCode::kCorruption,
-                           parse_loaded_files("/x", loaded_files_key(7), cut).take_status()))
+                           parse_loaded_files(kNowhere, loaded_files_key(7), cut).take_status()))
         << size;
   }
 }

@@ -66,7 +66,7 @@ class PreparedModelTest : public testing::Test {
   // Puts keys that are not there, all of them, with a load.
   LoadedFiles load(Transaction& transaction, const Map& puts) {
     LoadedFiles loaded;
-    loaded.directory = must(bulk::BuildDirectory::make_load(store_.database().options().directory));
+    loaded.directory = must(bulk::BuildDirectory::make_load(store_.database().build_place()));
     loaded.row_key = puts.begin()->first;
     loaded.files = {{kFamily, {}}};
     for (const std::uint32_t index : kIndexes) {

@@ -46,7 +46,7 @@ class BatchLocker : public rdb::WriteBatch::Handler {
 
  private:
   rdb::Status note_load(std::string_view key, std::string_view value) {
-    Result<LoadedFiles> load = parse_loaded_files(database_.options().directory, key, value);
+    Result<LoadedFiles> load = parse_loaded_files(database_.build_place(), key, value);
     if (!load.is_ok()) return rdb::Status::Corruption(load.status().message());
     loads_.push_back(std::move(load.value()));
     return rdb::Status::OK();

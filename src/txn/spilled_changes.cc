@@ -67,7 +67,7 @@ std::unique_ptr<ChangeSource> changes_of_runs(const SpilledRuns& runs, kv::Famil
 
 Status SpilledChanges::make_directory() {
   if (directory_ != nullptr) return Status::ok();
-  auto made = bulk::BuildDirectory::make_load(database_.options().directory);
+  auto made = bulk::BuildDirectory::make_load(database_.build_place());
   if (!made.is_ok()) return made.take_status();
   directory_ = std::move(made.value());
   return Status::ok();
