@@ -45,6 +45,8 @@ namespace {
 
 // How often a compaction that somebody waits for looks whether it is to end.
 constexpr std::chrono::milliseconds kInterruptionInterval{100};
+// Of a family; a flush takes some ten milliseconds then.
+constexpr std::uint64_t kSmallMemtableBytes = std::uint64_t{1} << 20;
 
 }  // namespace
 
@@ -434,6 +436,22 @@ Status Database::ingest(std::span<const FamilyFiles> files, Ingested seen) {
   BASALT_TRY(write_mark({wal::WalMark::Kind::kIngesting, file_count}));
   BASALT_TRY(write_wal([&] { return db_->GetBaseDB()->IngestExternalFiles(families); }));
   return write_mark({wal::WalMark::Kind::kIngested, 0});
+}
+
+Status Database::make_way(std::span<const FamilyId> families, const KeyRange& range) {
+  // No flush begins then; ingest() waits for one if it needs it.
+  if (!check_not_paused().is_ok()) return Status::ok();
+  std::vector<rdb::ColumnFamilyHandle*> in_the_way;
+  for (const FamilyId family : families) {
+    std::uint64_t bytes = 0;
+    db_->GetIntProperty(family_handle(family), rdb::DB::Properties::kCurSizeAllMemTables, &bytes);
+    if (bytes <= kSmallMemtableBytes || estimate_memtable_entries(family, range) == 0) continue;
+    in_the_way.push_back(family_handle(family));
+  }
+  if (in_the_way.empty()) return Status::ok();
+  Status status = rdb::from_rocksdb(db_->Flush(rdb::FlushOptions(), in_the_way));
+  if (!status.is_ok()) await_cause();
+  return status;
 }
 
 Status Database::write_mark(const wal::WalMark& mark) {

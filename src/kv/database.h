@@ -269,6 +269,10 @@ class Database {
   Status ingest(std::span<const FamilyFiles> files, Ingested seen);
   // The same for one family's files, kSeenByAll.
   Status ingest(FamilyId family, const std::vector<std::string>& paths);
+  // ingest() writes memtables to files that have keys between those of its files, and all who write
+  // wait. To be called before, with the families and a range of all the keys: does so while others
+  // write, unless the memtables are small. An error is one of writing files.
+  Status make_way(std::span<const FamilyId> families, const KeyRange& range);
 
   // Makes everything written so far survive a crash of the machine. Concurrent calls share a sync;
   // writes go on meanwhile.

@@ -1,6 +1,7 @@
 #include <rocksdb/utilities/transaction.h>
 #include <rocksdb/utilities/transaction_db.h>
 
+#include <array>
 #include <chrono>
 #include <filesystem>
 #include <functional>
@@ -152,6 +153,30 @@ TEST_F(IngestionTest, TheFilesTellWhatTheyHold) {
   ASSERT_EQ(told.properties.size(), 1u);
   EXPECT_EQ(told.properties[0].puts, 1000u);
   EXPECT_EQ(told.properties[0].distinct, (std::vector<std::uint64_t>{1000}));
+}
+
+TEST_F(IngestionTest, WayIsMadeOfLargeMemtablesThatHaveKeysInTheRange) {
+  const auto memtable_bytes = [this] {
+    return std::stoull(database_->property(kDefaultFamily, "rocksdb.cur-size-all-mem-tables"));
+  };
+  const auto make_way = [this](std::uint32_t first, std::uint32_t last) {
+    return database_->make_way(std::array{kDefaultFamily}, {key_of(first), key_of(last)});
+  };
+  must(put(key_of(0), "small"));
+  const std::uint64_t small = memtable_bytes();
+  must(make_way(0, 1));
+  EXPECT_EQ(memtable_bytes(), small);
+  for (std::uint32_t i = 0; i < 200; ++i) must(put(key_of(i), std::string(8'000, 'x')));
+  const std::uint64_t large = memtable_bytes();
+  must(make_way(200, 300));
+  EXPECT_EQ(memtable_bytes(), large);
+  must(database_->pause_background_work(true));
+  EXPECT_TRUE(succeeds(make_way(100, 300))) << "no flush begins";
+  EXPECT_EQ(memtable_bytes(), large);
+  must(database_->pause_background_work(false));
+  must(make_way(100, 300));
+  EXPECT_LE(memtable_bytes(), small);
+  EXPECT_EQ(entries(), 200u);
 }
 
 // RocksDB stops reading WALs where one has a torn end and the next does not begin with the sequence

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/key_range.h"
 
 namespace basalt::txn {
 
@@ -70,5 +71,17 @@ class KeySpans {
   std::vector<Span> spans_;  // behind the used ones are those that clear() left
   std::size_t used_ = 0;
 };
+
+// From the first to the last of some keys that have `first` and `last`, which are not none.
+template <typename Spans>
+KeyRange range_around(const Spans& spans) {
+  KeyRange range{spans.front().first, spans.front().last};
+  for (const auto& span : spans) {
+    if (span.first < range.lower) range.lower = span.first;
+    if (span.last > range.upper) range.upper = span.last;
+  }
+  range.upper.push_back('\0');
+  return range;
+}
 
 }  // namespace basalt::txn

@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "base/bytes.h"
 #include "base/failpoint.h"
+#include "txn/key_spans.h"
 
 namespace basalt::txn {
 namespace {
@@ -106,6 +107,16 @@ Result<LoadedFiles> parse_loaded_files(const bulk::BuildPlace& place, std::strin
     }
   }
   return files;
+}
+
+Status make_way_for(kv::Database& database, std::span<const LoadedFiles> loads) {
+  for (const LoadedFiles& load : loads) {
+    if (load.keys.empty()) continue;
+    std::vector<kv::FamilyId> families;
+    for (const kv::FamilyFiles& of_family : load.files) families.push_back(of_family.family);
+    BASALT_TRY(database.make_way(families, range_around(load.keys)));
+  }
+  return Status::ok();
 }
 
 Status publish_loaded_files(kv::Database& database, std::span<const LoadedFiles> loads,

@@ -69,6 +69,9 @@ enum class Attempt : std::uint8_t { kFirst, kRepeated };
 Status forget_loaded_files(kv::Database& database, std::span<const LoadedFiles> loads,
                            kv::Durability durability);
 
+// kv::Database::make_way(), for publish_loaded_files() later.
+Status make_way_for(kv::Database& database, std::span<const LoadedFiles> loads);
+
 // Ingests the files of loads whose records are committed, and removes the records. An error: they
 // are as they were, or ingested, and a repeated attempt goes on.
 Status publish_loaded_files(kv::Database& database, std::span<const LoadedFiles> loads,

@@ -177,9 +177,7 @@ TEST_F(LoadedFilesTest, RowsComeWithTheCommit) {
 
 // A thread that commits is held where the commit is written and the files are not taken in.
 TEST_F(LoadedFilesTest, NobodySeesAPartOfTheTransaction) {
-  const std::string file = directory() + "/hold";
-  std::ofstream(file).put('x');
-  ASSERT_EQ(setenv("BASALT_HOLDPOINT", ("txn.load.ingest:" + file).c_str(), 1), 0);
+  const basalt::test::Hold hold("txn.load.ingest");
   auto transaction = begin_with_load();
   std::thread committer([&] { test::commit(*transaction); });
   basalt::test::await([this] { return rows().ends_with("record"); });
@@ -190,9 +188,8 @@ TEST_F(LoadedFilesTest, NobodySeesAPartOfTheTransaction) {
   std::string key;
   std::string value;
   EXPECT_TRUE(reader->find_pending_insert(kFamily, key_of(5), key_of(6), key, value));
-  fs::remove(file);
+  hold.release();
   committer.join();
-  ASSERT_EQ(unsetenv("BASALT_HOLDPOINT"), 0);
   EXPECT_EQ(rows(), kAll);
   EXPECT_EQ(test::read(*reader, key_of(5)), "(none)");
   EXPECT_EQ(test::read(*reader, key_of(50)), "(none)");
@@ -201,6 +198,18 @@ TEST_F(LoadedFilesTest, NobodySeesAPartOfTheTransaction) {
   test::put(*transaction, key_of(200), "row");
   test::commit(*transaction);
   EXPECT_EQ(rows(), std::string(kAll) + "200,");
+}
+
+TEST_F(LoadedFilesTest, AMemtableInTheWayIsFlushedBeforeTheFilesAreTakenIn) {
+  auto transaction = begin_with_load();
+  test::put_large_row(store_, key_of(55));
+  const basalt::test::Hold hold("txn.load.ingest");
+  std::thread committer([&] { test::commit(*transaction); });
+  basalt::test::await([&] { return test::memtable_bytes(store_) < test::kLargeMemtable; });
+  EXPECT_EQ(rows().find("50,"), std::string::npos);
+  hold.release();
+  committer.join();
+  EXPECT_NE(rows().find("50,"), std::string::npos);
 }
 
 TEST_F(LoadedFilesTest, RowsGoWithTheRollback) {
@@ -389,18 +398,15 @@ TEST_F(LoadedFilesTest, ARecoveredLoadWhoseFilesCannotBeTakenInIsCommittedLater)
     leave_prepared(begin_with_load(), "x");
     store_.crash();
     // Gone when they have been looked at.
-    const std::string hold = directory() + "/hold";
-    std::ofstream(hold).put('x');
-    ASSERT_EQ(setenv("BASALT_HOLDPOINT", ("txn.load.ingest:" + hold).c_str(), 1), 0);
+    const basalt::test::Hold hold("txn.load.ingest");
     std::thread committer([&] {
       bool found = false;
       EXPECT_FALSE(store_.transactions().commit_prepared("x", found).is_ok());
     });
     basalt::test::await([this] { return rows().ends_with("record"); });
     fs::rename(directory() + "/loads", directory() + "/elsewhere");
-    fs::remove(hold);
+    hold.release();
     committer.join();
-    ASSERT_EQ(unsetenv("BASALT_HOLDPOINT"), 0);
     EXPECT_EQ(store_.transactions().decided_count(), 1u);
     EXPECT_TRUE(is_locked(*store_.begin(), key_of(50)));
     EXPECT_FALSE(store_.transactions().write_decided().is_ok());

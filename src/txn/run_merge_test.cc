@@ -1,9 +1,7 @@
 #include "txn/run_merge.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <thread>
 
@@ -85,6 +83,22 @@ TEST_F(RunMergeTest, ManyRunsAreMergedToFewFilesOfTheSameChanges) {
   EXPECT_GT(most_runs, 20u);
 }
 
+// RocksDB would write the memtable to a file while all writers wait.
+TEST_F(RunMergeTest, AMemtableInTheWayOfRunsIsFlushedBeforeTheyAreTakenIn) {
+  const auto transaction = store_.begin();
+  transaction->begin_statement(test::kRr);
+  for (const std::uint32_t i : {1, 9}) test::put(*transaction, key_of(i), "row");
+  spill(*transaction);
+  test::put_large_row(store_, key_of(5));
+  const basalt::test::Hold hold("txn.load.ingest");
+  std::thread committer([&] { commit(*transaction); });
+  basalt::test::await([&] { return test::memtable_bytes(store_) < test::kLargeMemtable; });
+  EXPECT_FALSE(committed().contains(key_of(1)));
+  hold.release();
+  committer.join();
+  EXPECT_TRUE(committed().contains(key_of(1)));
+}
+
 // The file that it would write is where something else is.
 TEST_F(RunMergeTest, ACommitWhoseMergeFailsCanBeDoneAgain) {
   const auto transaction = store_.begin();
@@ -126,18 +140,15 @@ TEST_F(RunMergeTest, AnInterruptedSpillChangesNothing) {
   store_.locks().clear_interrupt(transaction->lock_owner());
   EXPECT_EQ(all_of(*transaction, true).size(), 3000u);
   // Between two runs, as between two rows.
-  const std::string file = directory_ / "hold";
-  std::ofstream(file).put('x');
-  ASSERT_EQ(setenv("BASALT_HOLDPOINT", ("txn.spill.written:" + file).c_str(), 1), 0);
+  const basalt::test::Hold hold("txn.spill.written");
   transaction->set_savepoint();
   test::put(*transaction, key_of(3000), "row");
   Status status;
   std::thread spilling([&] { status = transaction->spill_if_large(); });
   basalt::test::await([&] { return info_of(*transaction).runs == 1; });
   store_.locks().interrupt(transaction->lock_owner());
-  fs::remove(file);
+  hold.release();
   spilling.join();
-  ASSERT_EQ(unsetenv("BASALT_HOLDPOINT"), 0);
   EXPECT_TRUE(status.is(ErrorCode::kInterrupted));
   EXPECT_FALSE(transaction->has_changes_in_files());
   EXPECT_FALSE(has_directories());
@@ -196,15 +207,12 @@ TEST_F(RunMergeTest, ReportsTellWhatChangesThereAreAndWhatIsDoneWithThem) {
   EXPECT_GT(info.bytes_in_files, 0u);
   EXPECT_GT(info.runs, 8u);
   EXPECT_EQ(info.step, TransactionStep::kNone);
-  const std::string file = directory_ / "hold";
-  std::ofstream(file).put('x');
-  ASSERT_EQ(setenv("BASALT_HOLDPOINT", ("txn.spill.merge:" + file).c_str(), 1), 0);
+  const basalt::test::Hold hold("txn.spill.merge");
   std::thread committer([&] { commit(*transaction); });
   basalt::test::await([&] { return info_of(*transaction).step == TransactionStep::kMerging; });
   EXPECT_EQ(info_of(*transaction).step_percent, 0u);
-  fs::remove(file);
+  hold.release();
   committer.join();
-  ASSERT_EQ(unsetenv("BASALT_HOLDPOINT"), 0);
   transaction->begin_statement(test::kRr);
   test::put(*transaction, key_of(1), "row");
   info = info_of(*transaction);

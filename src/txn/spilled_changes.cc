@@ -134,27 +134,28 @@ Status SpilledChanges::merge(const std::function<void()>& note_merged) {
       const std::span<const std::shared_ptr<const SpilledRun>> rest =
           std::span(runs_).subspan(first);
       std::size_t count = 1;
+      std::uint64_t bytes = rest.front()->bytes();
       while (count < std::min(rest.size(), kRunsOfMergeMax) &&
-             bytes_of(rest.first(count + 1)) <= share) {
-        ++count;
+             bytes + rest[count]->bytes() <= share) {
+        bytes += rest[count++]->bytes();
       }
-      std::size_t merged = 1;
-      if (count != 1) BASALT_TRY(merge_into(first, count, merged));
-      if (count != 1) note_merged();
-      first += merged;
+      std::size_t left = 1;
+      if (count != 1) BASALT_TRY(merge_group(first, count, note_merged, left));
+      first += left;
     }
   }
   return Status::ok();
 }
 
-Status SpilledChanges::merge_into(std::size_t first, std::size_t count, std::size_t& merged) {
+Status SpilledChanges::merge_group(std::size_t first, std::size_t count,
+                                   const std::function<void()>& note_merged, std::size_t& left) {
   BASALT_DEBUG_ASSERT(count > 1 && first + count <= runs_.size());
   const auto begin = runs_.begin() + static_cast<std::ptrdiff_t>(first);
   const auto end = begin + static_cast<std::ptrdiff_t>(count);
   const std::uint64_t bytes = bytes_of({begin, end});
   const StepScope scope(progress_, TransactionStep::kMerging, bytes);
   wal::Health& health = database_.health();
-  merged = count;
+  left = count;
   // What is read goes behind what is written, and others write meanwhile.
   const auto refuse = [&](Status no_space) -> Status {
     if (runs_.size() > kRunsOfLevel0Max) return no_space;
@@ -173,12 +174,22 @@ Status SpilledChanges::merge_into(std::size_t first, std::size_t count, std::siz
     health.measure_space();
     return status.is(ErrorCode::kNoSpace) ? refuse(std::move(status)) : std::move(status);
   }
-  merged = written.size();
-  BASALT_DEBUG_ASSERT(merged <= 2);
+  left = written.size();
+  BASALT_DEBUG_ASSERT(left <= 2);
   for (auto run = begin; run != end; ++run) (*run)->remove_files();
   const auto behind = runs_.erase(begin, end);
   runs_.insert(behind, written.begin(), written.end());
   note_runs();
+  note_merged();
+  return Status::ok();
+}
+
+Status SpilledChanges::make_way() const {
+  for (const auto& run : runs_) {
+    std::vector<kv::FamilyId> families;
+    for (const SpilledRun::File& file : run->files()) families.push_back(file.family);
+    BASALT_TRY(database_.make_way(families, range_around(run->keys().all())));
+  }
   return Status::ok();
 }
 

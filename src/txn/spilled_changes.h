@@ -56,6 +56,8 @@ class SpilledChanges {
   // replaced. kIoError, kCorruption; kNoSpace if they are too many to be left: the changes are the
   // same, perhaps in fewer runs.
   Status merge(const std::function<void()>& note_merged);
+  // kv::Database::make_way(), for take().
+  Status make_way() const;
   // Drops the runs but the first `count`.
   void drop_from(std::size_t count);
   // `value` is set for kPut. kIoError, kCorruption.
@@ -70,8 +72,9 @@ class SpilledChanges {
  private:
   Status make_directory();
   Status write_run(std::span<const BatchEntry> entries, bool may_interrupt);
-  // `merged`: how many there are in place of the `count` runs.
-  Status merge_into(std::size_t first, std::size_t count, std::size_t& merged);
+  // `left`: how many there are in place of the `count` runs.
+  Status merge_group(std::size_t first, std::size_t count, const std::function<void()>& note_merged,
+                     std::size_t& left);
   void note_runs();
 
   kv::Database& database_;

@@ -103,6 +103,20 @@ inline void put_noted(Transaction& transaction, std::string_view key, std::strin
   }));
 }
 
+// Commits versions of a row until they make a large memtable.
+inline constexpr std::uint64_t kLargeMemtable = std::uint64_t{1} << 20;
+inline std::uint64_t memtable_bytes(Store& store) {
+  return std::stoull(store.database().property(kFamily, "rocksdb.cur-size-all-mem-tables"));
+}
+inline void put_large_row(Store& store, std::string_view key) {
+  while (memtable_bytes(store) <= kLargeMemtable) {
+    const auto transaction = store.begin();
+    transaction->begin_statement(kRc);
+    put(*transaction, key, std::string(100'000, 'x'));
+    basalt::test::must(transaction->commit(kv::Durability::kBuffered));
+  }
+}
+
 inline void remove(Transaction& transaction, std::string_view key) {
   basalt::test::must(transaction.lock(key, lock::LockMode::kExclusive, kNoWait));
   basalt::test::must(change_row(transaction, {.policy = kNoWait},

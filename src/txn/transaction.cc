@@ -508,7 +508,7 @@ Status Transaction::prepare(const std::string& name, kv::Durability durability,
   BASALT_ASSERT(state_ == State::kActive && !name.empty());
   end_statement();
   // Without the mutex that others wait for.
-  BASALT_TRY(complete_runs());
+  BASALT_TRY(complete_files());
   {
     const BatchGuard held(*this);
     if (!has_writes_) BASALT_TRY(begin_writing());
@@ -585,7 +585,7 @@ void Transaction::drop_batch() {
 Status Transaction::commit(kv::Durability durability) {
   if (has_writes_) {
     if (statement_mark_ != 0) end_statement();
-    if (state_ == State::kActive && !is_commit_written_) BASALT_TRY(complete_runs());
+    if (state_ == State::kActive && !is_commit_written_) BASALT_TRY(complete_files());
     const BatchGuard guard(*this);
     if (state_ == State::kActive && !is_commit_written_) {
       BASALT_TRY(check_room());

@@ -297,10 +297,11 @@ class Transaction {
   void clear_spilled();
   // Moves the batch to files.
   Status spill(bool may_interrupt);
-  // Moves the rest of the batch, for a commit that has few files to take in.
-  Status complete_runs();
+  // Before a commit or prepare: moves the rest of the batch to files, if there are any, and has
+  // others wait but shortly when they are taken in.
+  Status complete_files();
   // The batch has grown or shrunk: for reports, and for others that spill.
-  void note_batch();
+  std::uint64_t note_batch();
   std::uint64_t batch_memory_bytes() const;
   // Takes the top mark off, and released ones that are on top then. Changes stay.
   Status pop_mark();

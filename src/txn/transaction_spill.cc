@@ -65,7 +65,7 @@ Status Transaction::check_size() const {
 Status Transaction::spill_if_large() {
   if (!has_writes_) return Status::ok();
   const std::uint64_t bytes = batch_bytes();
-  note_batch();
+  const std::uint64_t memory = note_batch();
   if (limits_.spills_at == 0) return Status::ok();
   const std::uint64_t most = limits_.bytes_max;
   // Whoever has asked for small runs gets larger ones, rather than any number of them.
@@ -73,35 +73,38 @@ Status Transaction::spill_if_large() {
   const bool is_scarce = bytes > kScarceRunBytes && manager_.batch_memory() > limits_.scarce_above;
   const std::uint64_t limit =
       is_scarce ? std::min(kScarceRunBytes, limits_.spills_at) : limits_.spills_at;
-  const bool is_large = bytes >> growth > limit || (batch_memory_bytes() > most / kShareMin &&
-                                                    memory_bytes() > most - most / 4);
+  const bool is_large =
+      bytes >> growth > limit || (memory > most / kShareMin && memory_bytes() > most - most / 4);
   if (!is_large) [[likely]]
     return Status::ok();
   return spill(/*may_interrupt=*/true);
 }
 
 // In steps: others need not be told of each row.
-void Transaction::note_batch() {
+std::uint64_t Transaction::note_batch() {
   progress_.bytes_in_memory = has_writes_ && batch().Count() != 0 ? batch_bytes() : 0;
   const std::uint64_t bytes = progress_.bytes_in_memory == 0 ? 0 : batch_memory_bytes();
   // One that has become smaller wraps around.
   if (bytes - counted_bytes_ < TransactionManager::kCountedBytes) [[likely]]
-    return;
+    return bytes;
   manager_.add_batch_memory(bytes - counted_bytes_);
   counted_bytes_ = bytes;
+  return bytes;
 }
 
-Status Transaction::complete_runs() {
+Status Transaction::complete_files() {
+  if (!loaded_.empty()) return make_way_for(manager_.database(), loaded_);
   if (spilled_.is_empty()) return Status::ok();
   BASALT_TRY(spill(/*may_interrupt=*/false));
-  return spilled_.merge([this] {
+  BASALT_TRY(spilled_.merge([this] {
     {
       const BatchGuard guard(*this);
       inserts_->set_runs(spilled_.runs());
     }
     // Others have let the old files go.
     manager_.database().health().measure_space();
-  });
+  }));
+  return spilled_.make_way();
 }
 
 // The batch's savepoints are all at its beginning then. Files are written without the mutex: others
