@@ -260,7 +260,7 @@ class Database {
   // into `memory_bytes`.
   std::unique_ptr<bulk::ExternalSort> new_external_sort(std::string path, std::size_t memory_bytes);
   // Writes files for ingest(), whose paths begin with `path`, see bulk/sst_writer.h: as large as
-  // compactions make them, or one.
+  // compactions make them, or one, which may be read before.
   std::unique_ptr<bulk::SstWriter> new_sst_writer(FamilyId family, std::string path,
                                                   bool is_one_file = false);
   // Makes the entries of files (bulk/sst_writer.h) part of the database, all at once and durably;

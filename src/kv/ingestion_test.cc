@@ -1,3 +1,5 @@
+#include <rocksdb/options.h>
+#include <rocksdb/sst_file_reader.h>
 #include <rocksdb/utilities/transaction.h>
 #include <rocksdb/utilities/transaction_db.h>
 
@@ -142,6 +144,20 @@ TEST_F(IngestionTest, FilesAreNoLargerThanThoseOfCompactions) {
   for (const std::string& path : files->paths()) EXPECT_LT(fs::file_size(path), 10u << 20);
   ASSERT_TRUE(succeeds(database_->ingest(kDefaultFamily, files->paths())));
   EXPECT_EQ(entries(), 30'000u);
+}
+
+// Its reader would read a dictionary anew with each block.
+TEST_F(IngestionTest, AFileThatMayBeReadBeforeHasNoDictionary) {
+  for (const bool is_one_file : {true, false}) {
+    begin();
+    const auto files =
+        database_->new_sst_writer(kDefaultFamily, build_->path() + "/one-", is_one_file);
+    must(write(*files, 30'000, 100));
+    rdb::SstFileReader reader{rdb::Options()};
+    ASSERT_TRUE(reader.Open(files->paths().front()).ok());
+    const std::string options = reader.GetTableProperties()->compression_options;
+    EXPECT_EQ(options.find("max_dict_bytes=0;") != std::string::npos, is_one_file) << options;
+  }
 }
 
 TEST_F(IngestionTest, TheFilesTellWhatTheyHold) {

@@ -239,7 +239,6 @@ class ExpiryModel {
     const std::uint64_t now = time();
     LockingRead locking;
     locking.locks_gaps = below(2) == 0;
-    locking.stale_rows_max = 1 + below(2);
     const std::vector<Row> live = live_rows(rows_, now);
     expect_rows(*writer_, live, locking);
     expect_rows(*writer_, live, ConsistentRead{});

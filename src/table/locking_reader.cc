@@ -11,7 +11,8 @@ void LockingReader::open(const LockingRead& read) {
 }
 
 void LockingReader::step() {
-  if (stale_rows_ < read_.stale_rows_max) [[likely]] {
+  // Where newer rows are refused, those that others have removed are to be met, too.
+  if (stale_rows_ < read_.stale_rows_max || read_.rejects_newer) [[likely]] {
     iterator_.step(iterator_.direction());
     return;
   }

@@ -110,6 +110,23 @@ class TwoSessionsModelTest : public testing::TestWithParam<Keys> {
     other.commit();
     rows_ = std::move(rows);
   }
+  // A row that a scan is on is changed by the scan's session, perhaps in vain, and perhaps the
+  // changes go to files.
+  void change_met(test::Session& session, int number) {
+    const Rows before = rows_;
+    const std::size_t savepoint = session.transaction().set_savepoint();
+    change(session, rows_, number, "the scan");
+    if (one_in(3)) {
+      note("and takes it back");
+      must(session.transaction().rollback_to_savepoint(savepoint));
+      rows_ = before;
+    }
+    must(session.transaction().release_savepoint(savepoint));
+    if (!one_in(3)) return;
+    session.transaction().set_memory_limits({.spills_at = 1});
+    must(session.transaction().spill_if_large());
+    session.transaction().set_memory_limits({});
+  }
   static txn::IsolationLevel level(bool is_repeatable) {
     return is_repeatable ? txn::IsolationLevel::kRepeatableRead
                          : txn::IsolationLevel::kReadCommitted;
@@ -226,6 +243,10 @@ TEST_P(TwoSessionsModelTest, AScanThatLocksMeetsRowsThatAreMovedAheadOfIt) {
       ASSERT_TRUE(met.insert(number_of(row)).second) << "round " << round << "\n" << story_;
       awaited.erase(number_of(row));
       at = key_of(known);
+      if (one_in(3)) {
+        change_met(own, number_of(row));
+        continue;
+      }
       if (is_repeatable || !one_in(3)) continue;
       // The row does not match; it may be met again.
       cursor.release_row_lock();

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "bulk/sst_writer.h"
+#include "txn/batch_sections.h"
 #include "txn/spill_test_support.h"
 
 // Goal: nobody can tell whether a transaction's changes are in memory or in files: neither its own
@@ -319,6 +321,45 @@ TEST_F(SpilledChangesTest, AReadThatMayMeetTwoRowsOfOneValueSeesThoseInFilesToo)
     backward += std::string(both.value()) + ";";
   }
   EXPECT_EQ(backward, "own d;same b;own a;a;");
+}
+
+// Sorting takes much more than these.
+TEST_F(SpilledChangesTest, ManyShortChangesSpillThoughTheyAreFewBytes) {
+  const auto transaction = store_.begin();
+  transaction->begin_statement(test::kRr);
+  transaction->set_memory_limits({.bytes_max = 1 << 20, .spills_at = 1 << 20});
+  std::uint32_t count = 0;
+  while (!transaction->has_changes_in_files() && count < 10'000) {
+    test::put(*transaction, key_of(count++), "");
+    must(transaction->spill_if_large());
+  }
+  EXPECT_LE(count * sizeof(BatchEntry), std::size_t{1 << 20} / 8 + sizeof(BatchEntry));
+  EXPECT_EQ(all_of(*transaction, true).size(), count);
+}
+
+TEST_F(SpilledChangesTest, FilesWithALoadAreMergedAsOthers) {
+  const auto transaction = store_.begin();
+  transaction->begin_statement(test::kRr);
+  Map rows;
+  for (int i = 0; i < 40; ++i) {
+    change(*transaction, rows);
+    spill(*transaction);
+  }
+  ASSERT_GT(info_of(*transaction).runs, 16u);
+  LoadedFiles loaded;
+  loaded.directory = must(bulk::BuildDirectory::make_load(store_.database().build_place()));
+  const auto files = store_.database().new_sst_writer(kFamily, loaded.directory->path() + "/load-");
+  const std::string key = key_of(kNumbers + 1, kIndex + 10);
+  must(files->put(key, "loaded"));
+  must(files->finish());
+  loaded.files = {{kFamily, files->paths()}};
+  loaded.row_key = key;
+  loaded.keys.push_back({key, "loaded", key});
+  must(transaction->add_loaded(std::move(loaded), kNoWait));
+  commit(*transaction);
+  rows[key] = "loaded";
+  EXPECT_EQ(committed(), rows);
+  EXPECT_LE(files_in_level_0(), 16u);
 }
 
 }  // namespace

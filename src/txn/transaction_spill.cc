@@ -21,6 +21,8 @@ namespace {
 
 // Where locks take most of the memory, a run has this part of it at least.
 constexpr std::uint64_t kShareMin = 16;
+// What is sorted takes no more than this part: it comes at once, beside all that others have.
+constexpr std::uint64_t kShareOfSort = 8;
 constexpr std::size_t kRunsOfOneSize = 4;
 // Where others have taken the memory, a run has this at least.
 constexpr std::uint64_t kScarceRunBytes = TransactionManager::kCountedBytes;
@@ -73,8 +75,9 @@ Status Transaction::spill_if_large() {
   const bool is_scarce = bytes > kScarceRunBytes && manager_.batch_memory() > limits_.scarce_above;
   const std::uint64_t limit =
       is_scarce ? std::min(kScarceRunBytes, limits_.spills_at) : limits_.spills_at;
-  const bool is_large =
-      bytes >> growth > limit || (memory > most / kShareMin && memory_bytes() > most - most / 4);
+  const bool is_large = bytes >> growth > limit ||
+                        (memory > most / kShareMin && memory_bytes() > most - most / 4) ||
+                        batch().Count() > most / kShareOfSort / sizeof(BatchEntry);
   if (!is_large) [[likely]]
     return Status::ok();
   return spill(/*may_interrupt=*/true);
@@ -93,7 +96,7 @@ std::uint64_t Transaction::note_batch() {
 }
 
 Status Transaction::complete_files() {
-  if (!loaded_.empty()) return make_way_for(manager_.database(), loaded_);
+  if (!loaded_.empty()) BASALT_TRY(make_way_for(manager_.database(), loaded_));
   if (spilled_.is_empty()) return Status::ok();
   BASALT_TRY(spill(/*may_interrupt=*/false));
   BASALT_TRY(spilled_.merge([this] {

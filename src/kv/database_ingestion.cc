@@ -1,0 +1,110 @@
+#include <rocksdb/db.h>
+#include <rocksdb/env.h>
+#include <rocksdb/options.h>
+#include <rocksdb/utilities/transaction_db.h>
+
+#include <cstddef>
+#include <limits>
+#include <utility>
+
+#include "base/assert.h"
+#include "bulk/build_directory.h"
+#include "bulk/external_sort.h"
+#include "bulk/sst_writer.h"
+#include "kv/database.h"
+#include "rdb/status_conversion.h"
+#include "wal/wal_marks.h"
+
+// Files that are made beside the database, and become a part of it.
+namespace basalt::kv {
+namespace {
+
+// Of a family; a flush takes some ten milliseconds then.
+constexpr std::uint64_t kSmallMemtableBytes = std::uint64_t{1} << 20;
+
+}  // namespace
+
+bulk::BuildPlace Database::build_place() const {
+  return {env_->GetFileSystem(), options_.directory};
+}
+
+std::unique_ptr<bulk::ExternalSort> Database::new_external_sort(std::string path,
+                                                                std::size_t memory_bytes) {
+  return std::make_unique<bulk::ExternalSort>(*env_->GetFileSystem(), *health_, std::move(path),
+                                              memory_bytes);
+}
+
+std::unique_ptr<bulk::SstWriter> Database::new_sst_writer(FamilyId family, std::string path,
+                                                          bool is_one_file) {
+  rdb::ColumnFamilyHandle* const handle = family_handle(family);
+  rdb::Options options = db_->GetBaseDB()->GetOptions(handle);
+  std::uint64_t file_bytes_max = options.target_file_size_base;
+  if (is_one_file) {
+    file_bytes_max = std::numeric_limits<std::uint64_t>::max();
+    // rdb::SstFileReader reads the dictionary anew with each block that it decompresses.
+    options.compression_opts.max_dict_bytes = 0;
+    options.bottommost_compression_opts.max_dict_bytes = 0;
+  }
+  return std::make_unique<bulk::SstWriter>(options, handle, *health_, std::move(path),
+                                           file_bytes_max);
+}
+
+Status Database::ingest(FamilyId family, const std::vector<std::string>& paths) {
+  const FamilyFiles files{family, paths};
+  return ingest({&files, 1}, Ingested::kSeenByAll);
+}
+
+Status Database::ingest(std::span<const FamilyFiles> files, Ingested seen) {
+  rdb::IngestExternalFileOptions options;
+  options.move_files = true;
+  // A sequence number of the files' own, which snapshots of before do not see.
+  options.snapshot_consistency = seen == Ingested::kNewToSnapshots;
+  // What is read of the files to take them in says nothing of what queries will want.
+  options.fill_cache = false;
+  options.prefetch_lmax_index_and_filter_blocks = false;
+  std::vector<rdb::IngestExternalFileArg> families;
+  std::size_t file_count = 0;
+  for (const FamilyFiles& of_family : files) {
+    if (of_family.paths.empty()) continue;
+    file_count += of_family.paths.size();
+    rdb::IngestExternalFileArg& argument = families.emplace_back();
+    argument.column_family = family_handle(of_family.family);
+    argument.external_files = of_family.paths;
+    argument.options = options;
+  }
+  if (families.empty()) return Status::ok();
+  BASALT_TRY(health_->check_not_read_only());
+  // As long as there is one, files get a sequence number. A snapshot that is taken while RocksDB
+  // writes the manifest would see the files only later if there was none before.
+  std::unique_ptr<Snapshot> snapshot;
+  if (seen == Ingested::kNewToSnapshots) snapshot = take_snapshot();
+  // One at a time, as the marks are. Files that come into the way of a compaction or of a snapshot
+  // take sequence numbers that no record has, one each at most.
+  const MutexLock guard(ingestion_mutex_);
+  BASALT_TRY(write_mark({wal::WalMark::Kind::kIngesting, file_count}));
+  BASALT_TRY(write_wal([&] { return db_->GetBaseDB()->IngestExternalFiles(families); }));
+  return write_mark({wal::WalMark::Kind::kIngested, 0});
+}
+
+Status Database::make_way(std::span<const FamilyId> families, const KeyRange& range) {
+  BASALT_DEBUG_ASSERT(range.lower <= range.upper && !range.upper.empty());
+  // No flush begins then; ingest() waits for one if it needs it.
+  if (!check_not_paused().is_ok()) return Status::ok();
+  BASALT_TRY(health_->check_not_read_only());
+  std::vector<rdb::ColumnFamilyHandle*> in_the_way;
+  for (const FamilyId family : families) {
+    std::uint64_t bytes = 0;
+    db_->GetIntProperty(family_handle(family), rdb::DB::Properties::kCurSizeAllMemTables, &bytes);
+    if (bytes <= kSmallMemtableBytes || estimate_memtable_entries(family, range) == 0) continue;
+    in_the_way.push_back(family_handle(family));
+  }
+  if (in_the_way.empty()) return Status::ok();
+  rdb::FlushOptions options;
+  // ingest() would not wait for compactions either.
+  options.allow_write_stall = true;
+  Status status = rdb::from_rocksdb(db_->Flush(options, in_the_way));
+  if (!status.is_ok()) await_cause();
+  return status;
+}
+
+}  // namespace basalt::kv
