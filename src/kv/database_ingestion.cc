@@ -73,7 +73,8 @@ Status Database::ingest(std::span<const FamilyFiles> files, Ingested seen) {
     argument.options = options;
   }
   if (families.empty()) return Status::ok();
-  BASALT_TRY(health_->check_not_read_only());
+  // What is committed is finished before a database that was read-only lets others write.
+  if (seen == Ingested::kSeenByAll) BASALT_TRY(health_->check_not_read_only());
   // As long as there is one, files get a sequence number. A snapshot that is taken while RocksDB
   // writes the manifest would see the files only later if there was none before.
   std::unique_ptr<Snapshot> snapshot;

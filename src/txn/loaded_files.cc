@@ -1,5 +1,8 @@
 #include "txn/loaded_files.h"
 
+#include <rocksdb/utilities/transaction_db.h>
+#include <rocksdb/write_batch.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <utility>
@@ -7,6 +10,7 @@
 #include "base/assert.h"
 #include "base/bytes.h"
 #include "base/failpoint.h"
+#include "rdb/status_conversion.h"
 #include "txn/key_spans.h"
 
 namespace basalt::txn {
@@ -147,13 +151,20 @@ Status publish_loaded_files(kv::Database& database, std::span<const LoadedFiles>
 
 Status forget_loaded_files(kv::Database& database, std::span<const LoadedFiles> loads,
                            kv::Durability durability) {
-  kv::WriteBatch records;
+  rdb::WriteBatch records;
+  rdb::ColumnFamilyHandle* const family = database.family_handle(kv::kSystemFamily);
   for (const LoadedFiles& load : loads) {
     const std::uint32_t number = load.directory->number();
-    records.remove(kv::kSystemFamily, loaded_files_key(number));
-    if (!load.indexes.empty()) records.remove(kv::kSystemFamily, ingested_files_key(number));
+    BASALT_TRY(rdb::from_rocksdb(records.Delete(family, loaded_files_key(number))));
+    if (load.indexes.empty()) continue;
+    BASALT_TRY(rdb::from_rocksdb(records.Delete(family, ingested_files_key(number))));
   }
-  return database.write(records, durability);
+  // Not by kv::Database::write(): what is committed is finished before a database that was
+  // read-only lets others write.
+  rdb::WriteOptions options;
+  options.sync = durability == kv::Durability::kSynced;
+  return database.write_wal(
+      [&] { return database.rocksdb().GetBaseDB()->Write(options, &records); });
 }
 
 Status recover_loaded_files(kv::Database& database, const std::set<std::uint32_t>& prepared) {

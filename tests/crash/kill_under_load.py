@@ -74,7 +74,8 @@ class KillUnderLoad:
         self._seconds: float = arguments.seconds
         self._server = work.server("data", options=(*OPTIONS, *work.past_the_page_cache()))
         clients = JOURNAL_CLIENTS_BESIDE_SYSBENCH if arguments.sysbench else arguments.threads
-        self._load = Load(self._server, work.directory, arguments.tables, arguments.rows, clients)
+        self._load = Load(self._server, work.directory, arguments.tables, arguments.rows, clients,
+                          spills=True)
         self._sysbench: Sysbench | None = None
         databases = [LOAD_DATABASE]
         if arguments.sysbench:

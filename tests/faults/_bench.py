@@ -27,9 +27,10 @@ REFUSALS = frozenset((ER.OPEN_AS_READONLY, ER.RECORD_FILE_FULL, ER.ERROR_DURING_
 class Bench:
     """One server, its load, and what must hold of them. Problems are lines of text."""
 
-    def __init__(self, work: Workspace, server: Server, clients: int, rows: int = 300) -> None:
+    def __init__(self, work: Workspace, server: Server, clients: int, rows: int = 300, *,
+                 spills: bool = False) -> None:
         self.server = server
-        self.load = Load(server, work.directory, 2, rows, clients, REFUSALS)
+        self.load = Load(server, work.directory, 2, rows, clients, REFUSALS, spills=spills)
         self.replay_from_start()
         self._rounds = 0
         # Numbers of the transactions of two engines; those that are acknowledged.

@@ -80,7 +80,7 @@ class FailingDisk:
     def __init__(self, work: Workspace) -> None:
         self._faults = Faults(work.directory)
         self._server = work.server("data", options=OPTIONS, environment=self._faults.environment)
-        self._bench = Bench(work, self._server, clients=8)
+        self._bench = Bench(work, self._server, clients=8, spills=True)
 
     def prepare(self) -> None:
         self._server.start()

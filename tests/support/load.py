@@ -30,14 +30,16 @@ class Load:
     Errors of the server with a number among `refusals` do not end a client: it rolls back, goes on
     after a moment, and their texts are kept in `refused`. A commit that is refused is none. Errors
     among `uncertain` are refusals likewise, but a commit that meets one may be done: KILL is one.
+    With `spills` some sessions have their changes go to files.
     """
 
     def __init__(self, server: Server, directory: Path, tables: int, rows: int,
                  clients: int, refusals: frozenset[int] = frozenset(),
-                 uncertain: frozenset[int] = frozenset()) -> None:
+                 uncertain: frozenset[int] = frozenset(), *, spills: bool = False) -> None:
         self.server = server
         self.refusals = refusals | uncertain
         self.uncertain = uncertain
+        self.spills = spills
         self.refused: Counter[str] = Counter()
         self.tables = [f"t{number}" for number in range(1, tables + 1)]
         self.rows = rows
@@ -105,7 +107,8 @@ class Load:
             connection = self.server.connect(database=DATABASE, autocommit=False)
             client = Client(connection, self, chance)
             client.execute("SET rocksdb_lock_wait_timeout = 5")
-            client.execute(f"SET {spilling.setting(chance)}")
+            if self.spills:
+                client.execute(f"SET {spilling.setting(chance)}")
             while not self._stopping.is_set():
                 attempt = journal.begin()
                 try:
