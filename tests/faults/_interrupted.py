@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import pymysql
@@ -78,3 +79,25 @@ def left_over(server: Server, folder: str) -> list[str]:
     """A problem if there are files in `folder`, where the engine makes them."""
     left = list((server.datadir / "#rocksdb" / folder).glob("*"))
     return [f"left over: {left}"] if left else []
+
+
+@contextlib.contextmanager
+def failing_manifest(server: Server, faults: Faults, problems: list[str]) -> Iterator[None]:
+    """Meanwhile no file becomes part of the database; nobody but who wants that is to meet it."""
+    server.query("SET GLOBAL rocksdb_force_flush_memtable_now = ON")
+    server.query("SET GLOBAL rocksdb_pause_background_work = ON")
+    faults.set(Call.WRITE, "MANIFEST", errno.EIO)
+    yield
+    if not faults.failures():
+        problems.append("nothing failed")
+    faults.heal()
+
+
+def go_on(server: Server, restarts: bool) -> None:
+    """After failing_manifest(): by a crash and a start, or by a resume."""
+    if restarts:
+        server.kill()
+        server.start()
+    else:
+        server.query("SET GLOBAL rocksdb_pause_background_work = OFF")
+        server.query("SET GLOBAL rocksdb_resume = ON")

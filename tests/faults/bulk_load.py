@@ -11,14 +11,13 @@ come when the engine is resumed, or with the next start. With the binary log and
 from __future__ import annotations
 
 import argparse
-import errno
 import sys
 
 import pymysql
 
 from tests.faults import _interrupted
 from tests.faults._bench import OPTIONS
-from tests.faults._faults import Call, Faults, main_without_sanitizers, tally_of
+from tests.faults._faults import Faults, main_without_sanitizers, tally_of
 from tests.support import checks, workspace
 from tests.support.workspace import Tally, Workspace
 
@@ -64,24 +63,13 @@ class BulkLoad:
 
     def fail_behind_commit(self, logs: bool, restarts: bool) -> list[str]:
         """The files cannot be taken in, when the commit is written."""
-        # Nobody else is to meet the failure.
-        self._server.query("SET GLOBAL rocksdb_force_flush_memtable_now = ON")
-        self._server.query("SET GLOBAL rocksdb_pause_background_work = ON")
-        self._faults.set(Call.WRITE, "MANIFEST", errno.EIO)
         problems: list[str] = []
-        try:
-            self._load(logs)
-        except pymysql.err.Error as error:
-            problems.append(f"the statement, which is committed, fails: {error}")
-        if not self._faults.failures():
-            problems.append("nothing failed")
-        self._faults.heal()
-        if restarts:
-            self._server.kill()
-            self._server.start()
-        else:
-            self._server.query("SET GLOBAL rocksdb_pause_background_work = OFF")
-            self._server.query("SET GLOBAL rocksdb_resume = ON")
+        with _interrupted.failing_manifest(self._server, self._faults, problems):
+            try:
+                self._load(logs)
+            except pymysql.err.Error as error:
+                problems.append(f"the statement, which is committed, fails: {error}")
+        _interrupted.go_on(self._server, restarts)
         problems += self._check(1 + _ROWS)
         self._server.query("DELETE FROM d.t WHERE id >= 0")
         return problems
@@ -89,21 +77,15 @@ class BulkLoad:
     def fail_copy_behind_commit(self, copy: str, restarts: bool) -> list[str]:
         """The same of a statement that copies the rows into a table which it gives up then."""
         self._load()
-        self._server.query("SET GLOBAL rocksdb_force_flush_memtable_now = ON")
-        self._server.query("SET GLOBAL rocksdb_pause_background_work = ON")
-        self._faults.set(Call.WRITE, "MANIFEST", errno.EIO)
         problems: list[str] = []
-        try:
-            self._server.query(copy)
-            problems.append("the statement succeeds")
-        except pymysql.err.Error:
-            pass
-        if not self._faults.failures():
-            problems.append("nothing failed")
-        self._faults.heal()
+        with _interrupted.failing_manifest(self._server, self._faults, problems):
+            try:
+                self._server.query(copy)
+                problems.append("the statement succeeds")
+            except pymysql.err.Error:
+                pass
         if not restarts:
-            self._server.query("SET GLOBAL rocksdb_pause_background_work = OFF")
-            self._server.query("SET GLOBAL rocksdb_resume = ON")
+            _interrupted.go_on(self._server, restarts=False)
             problems += self._check(1 + _ROWS)
         # What the statement could not drop goes then.
         self._server.kill()

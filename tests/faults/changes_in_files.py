@@ -121,23 +121,12 @@ class ChangesInFiles:
         with self._session(logs=logs) as connection, connection.cursor() as cursor:
             cursor.execute(statement.format("t"))
             self._of_twin(statement)
-            # Nobody else is to meet the failure.
-            self._server.query("SET GLOBAL rocksdb_force_flush_memtable_now = ON")
-            self._server.query("SET GLOBAL rocksdb_pause_background_work = ON")
-            self._faults.set(Call.WRITE, "MANIFEST", errno.EIO)
-            try:
-                connection.commit()
-            except pymysql.err.Error as error:
-                problems.append(f"the transaction, which is committed, fails: {error}")
-            if not self._faults.failures():
-                problems.append("nothing failed")
-            self._faults.heal()
-        if restarts:
-            self._server.kill()
-            self._server.start()
-        else:
-            self._server.query("SET GLOBAL rocksdb_pause_background_work = OFF")
-            self._server.query("SET GLOBAL rocksdb_resume = ON")
+            with _interrupted.failing_manifest(self._server, self._faults, problems):
+                try:
+                    connection.commit()
+                except pymysql.err.Error as error:
+                    problems.append(f"the transaction, which is committed, fails: {error}")
+        _interrupted.go_on(self._server, restarts)
         return problems + self._check()
 
     # ---- steps
