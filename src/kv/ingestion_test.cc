@@ -381,6 +381,39 @@ TEST_F(IngestionTest, AManifestThatCannotBeWrittenIsAnErrorAndNothingIsLost) {
   }
 }
 
+// RocksDB removes the files, and the next start may find their names in the manifest.
+TEST_F(IngestionTest, FilesWhoseManifestCouldNotBeSyncedAreThereAtTheNextStartAndGoWithAResume) {
+  const auto data_files = [this] {
+    std::size_t count = 0;
+    for (const auto& entry : fs::directory_iterator(path_)) {
+      count += entry.path().extension() == ".sst" ? 1 : 0;
+    }
+    return count;
+  };
+  for (const bool resumes : {true, false}) {
+    must(put("before", "1"));
+    must(database_->flush());
+    const std::size_t files_before = data_files();
+    const auto files = begin();
+    must(write(*files, 1000));
+    files_->set({.operation = Operation::kSync, .part = "MANIFEST", .skipped = 1});
+    EXPECT_TRUE(fails_with(ErrorCode::kIoError, database_->ingest(kDefaultFamily, files->paths())));
+    EXPECT_EQ(database_->health().access(), wal::Access::kReadOnly);
+    EXPECT_EQ(entries(), 0u);
+    files_->heal();
+    if (resumes) {
+      const std::uint64_t mark = database_->health().mark();
+      ASSERT_TRUE(succeeds(database_->resume()));
+      ASSERT_TRUE(database_->health().clear(mark));
+      EXPECT_EQ(data_files(), files_before);
+    }
+    crash();
+    EXPECT_EQ(value_of(*database_, kDefaultFamily, "before"), "1");
+    EXPECT_TRUE(entries() == 0u || (entries() == 1000u && !resumes)) << entries();
+    must(database_->flush());
+  }
+}
+
 TEST_F(IngestionTest, WhatIsBuiltIsRemovedAtTheEndAndAfterACrash) {
   auto files = begin();
   must(write(*files, 1000));

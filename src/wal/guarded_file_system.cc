@@ -128,6 +128,8 @@ void GuardedFileSystem::guard(const std::string& path, std::uint64_t size,
                               std::unique_ptr<rdb::FSWritableFile>* file) {
   if (is_wal(path)) {
     *file = std::make_unique<WalFile>(std::move(*file), *target(), wals_, *health_, path, size);
+  } else if (is_manifest(path)) {
+    *file = std::make_unique<ManifestFile>(std::move(*file), *health_, kept_files_);
   } else {
     *file = std::make_unique<RetryableFile>(std::move(*file), *health_);
   }
@@ -183,19 +185,33 @@ rdb::IOStatus GuardedFileSystem::NewDirectory(const std::string& path,
                                               rdb::IODebugContext* debug) {
   rdb::IOStatus status =
       retryable(FileSystemWrapper::NewDirectory(path, options, directory, debug));
-  if (status.ok()) *directory = std::make_unique<RetryableDirectory>(std::move(*directory));
+  if (status.ok())
+    *directory = std::make_unique<RetryableDirectory>(std::move(*directory), path, kept_files_);
   return status;
+}
+
+rdb::IOStatus GuardedFileSystem::DeleteFile(const std::string& path, const rdb::IOOptions& options,
+                                            rdb::IODebugContext* debug) {
+  if (is_data_file(path) && kept_files_.keep(path)) return rdb::IOStatus::OK();
+  return FileSystemWrapper::DeleteFile(path, options, debug);
 }
 
 rdb::IOStatus GuardedFileSystem::RenameFile(const std::string& from, const std::string& to,
                                             const rdb::IOOptions& options,
                                             rdb::IODebugContext* debug) {
-  // RocksDB syncs the new manifest, but its name not before this one's.
-  if (to.ends_with("/CURRENT")) {
-    rdb::IOStatus status = sync_directory(*this, directory_of(to), options);
-    if (!status.ok()) return status;
+  if (!to.ends_with("/CURRENT")) {
+    return retryable(FileSystemWrapper::RenameFile(from, to, options, debug));
   }
-  return retryable(FileSystemWrapper::RenameFile(from, to, options, debug));
+  // RocksDB syncs the new manifest, but its name not before this one's.
+  rdb::IOStatus status = sync_directory(*this, directory_of(to), options);
+  if (status.ok()) status = retryable(FileSystemWrapper::RenameFile(from, to, options, debug));
+  if (status.ok()) status = sync_directory(*this, directory_of(to), options);
+  if (status.ok()) {
+    kept_files_.end(*target());
+  } else {
+    kept_files_.begin();
+  }
+  return status;
 }
 
 rdb::IOStatus GuardedFileSystem::LinkFile(const std::string& from, const std::string& to,

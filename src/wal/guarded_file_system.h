@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "rdb/rocksdb_fwd.h"
 #include "wal/health.h"
+#include "wal/kept_files.h"
 #include "wal/open_wals.h"
 
 namespace basalt::wal {
@@ -27,6 +28,7 @@ namespace basalt::wal {
 //             records, and have lost some of the WAL before, and RocksDB would replay over the
 //             hole. So the first record of a WAL is written when the WALs before it are on disk.
 //             And a manifest is made current when its name is.
+// Manifest    What a manifest that could not be written may name stays: wal/kept_files.h.
 // Space       Bytes written are counted for Health.
 // Threads     Safe from any thread.
 class GuardedFileSystem final : public rdb::FileSystemWrapper {
@@ -66,6 +68,8 @@ class GuardedFileSystem final : public rdb::FileSystemWrapper {
   rdb::IOStatus NewDirectory(const std::string& path, const rdb::IOOptions& options,
                              std::unique_ptr<rdb::FSDirectory>* directory,
                              rdb::IODebugContext* debug) override;
+  rdb::IOStatus DeleteFile(const std::string& path, const rdb::IOOptions& options,
+                           rdb::IODebugContext* debug) override;
   rdb::IOStatus RenameFile(const std::string& from, const std::string& to,
                            const rdb::IOOptions& options, rdb::IODebugContext* debug) override;
   rdb::IOStatus LinkFile(const std::string& from, const std::string& to,
@@ -86,6 +90,7 @@ class GuardedFileSystem final : public rdb::FileSystemWrapper {
   Mutex mutex_{MutexRank::kFileSystem};
   std::map<std::string, std::uint64_t> cuts_ BASALT_GUARDED_BY(mutex_);
   std::string refusal_ BASALT_GUARDED_BY(mutex_);
+  KeptFiles kept_files_;
   OpenWals wals_;
 };
 

@@ -38,25 +38,42 @@ rdb::IOStatus RetryableReadFile::Read(std::uint64_t offset, std::size_t bytes,
   return status;
 }
 
-RetryableDirectory::RetryableDirectory(std::unique_ptr<rdb::FSDirectory>&& target)
-    : FSDirectoryWrapper(std::move(target)) {}
+RetryableDirectory::RetryableDirectory(std::unique_ptr<rdb::FSDirectory>&& target, std::string path,
+                                       KeptFiles& kept)
+    : FSDirectoryWrapper(std::move(target)), path_(std::move(path)), kept_(kept) {}
+
+// RocksDB's own text calls it "a directory".
+rdb::IOStatus RetryableDirectory::named(rdb::IOStatus status) const {
+  if (!status.IsIOError()) return retryable(std::move(status));
+  const char* const text = status.getState();
+  return retryable(rdb::IOStatus::IOError(path_ + "/", text == nullptr ? "" : text));
+}
 
 rdb::IOStatus RetryableDirectory::Fsync(const rdb::IOOptions& options, rdb::IODebugContext* debug) {
-  return retryable(FSDirectoryWrapper::Fsync(options, debug));
+  return named(FSDirectoryWrapper::Fsync(options, debug));
 }
 
 rdb::IOStatus RetryableDirectory::FsyncWithDirOptions(const rdb::IOOptions& options,
                                                       rdb::IODebugContext* debug,
                                                       const rdb::DirFsyncOptions& reason) {
-  return retryable(FSDirectoryWrapper::FsyncWithDirOptions(options, debug, reason));
+  rdb::IOStatus status = FSDirectoryWrapper::FsyncWithDirOptions(options, debug, reason);
+  if (!status.ok() && reason.renamed_new_name.ends_with("/CURRENT")) kept_.begin();
+  return named(std::move(status));
 }
 
 RetryableFile::RetryableFile(std::unique_ptr<rdb::FSWritableFile>&& target, Health& health)
     : FSWritableFileOwnerWrapper(std::move(target)), health_(health) {}
 
+rdb::IOStatus RetryableFile::checked(rdb::IOStatus status) {
+  if (status.ok()) [[likely]]
+    return status;
+  note_failure();
+  return retryable(std::move(status));
+}
+
 rdb::IOStatus RetryableFile::end_append(rdb::IOStatus status, std::size_t bytes) {
   if (!status.ok()) [[unlikely]]
-    return retryable(std::move(status));
+    return checked(std::move(status));
   health_.note_written(bytes);
   return status;
 }
@@ -91,28 +108,28 @@ rdb::IOStatus RetryableFile::PositionedAppend(const rdb::Slice& data, std::uint6
 
 rdb::IOStatus RetryableFile::Truncate(std::uint64_t size, const rdb::IOOptions& options,
                                       rdb::IODebugContext* debug) {
-  return retryable(FSWritableFileOwnerWrapper::Truncate(size, options, debug));
+  return checked(FSWritableFileOwnerWrapper::Truncate(size, options, debug));
 }
 
 rdb::IOStatus RetryableFile::Close(const rdb::IOOptions& options, rdb::IODebugContext* debug) {
-  return retryable(FSWritableFileOwnerWrapper::Close(options, debug));
+  return checked(FSWritableFileOwnerWrapper::Close(options, debug));
 }
 
 rdb::IOStatus RetryableFile::Flush(const rdb::IOOptions& options, rdb::IODebugContext* debug) {
-  return retryable(FSWritableFileOwnerWrapper::Flush(options, debug));
+  return checked(FSWritableFileOwnerWrapper::Flush(options, debug));
 }
 
 rdb::IOStatus RetryableFile::Sync(const rdb::IOOptions& options, rdb::IODebugContext* debug) {
-  return retryable(FSWritableFileOwnerWrapper::Sync(options, debug));
+  return checked(FSWritableFileOwnerWrapper::Sync(options, debug));
 }
 
 rdb::IOStatus RetryableFile::Fsync(const rdb::IOOptions& options, rdb::IODebugContext* debug) {
-  return retryable(FSWritableFileOwnerWrapper::Fsync(options, debug));
+  return checked(FSWritableFileOwnerWrapper::Fsync(options, debug));
 }
 
 rdb::IOStatus RetryableFile::RangeSync(std::uint64_t offset, std::uint64_t bytes,
                                        const rdb::IOOptions& options, rdb::IODebugContext* debug) {
-  return retryable(FSWritableFileOwnerWrapper::RangeSync(offset, bytes, options, debug));
+  return checked(FSWritableFileOwnerWrapper::RangeSync(offset, bytes, options, debug));
 }
 
 }  // namespace basalt::wal

@@ -4,9 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "rdb/rocksdb_fwd.h"
 #include "wal/health.h"
+#include "wal/kept_files.h"
 
 // Files whose errors RocksDB can be resumed from.
 //
@@ -32,11 +35,18 @@ class RetryableReadFile final : public rdb::FSRandomAccessFileOwnerWrapper {
 
 class RetryableDirectory final : public rdb::FSDirectoryWrapper {
  public:
-  explicit RetryableDirectory(std::unique_ptr<rdb::FSDirectory>&& target);
+  // Errors name `path`. `kept`, which outlives it, is told where a manifest cannot be made current.
+  RetryableDirectory(std::unique_ptr<rdb::FSDirectory>&& target, std::string path, KeptFiles& kept);
 
   rdb::IOStatus Fsync(const rdb::IOOptions& options, rdb::IODebugContext* debug) override;
   rdb::IOStatus FsyncWithDirOptions(const rdb::IOOptions& options, rdb::IODebugContext* debug,
                                     const rdb::DirFsyncOptions& reason) override;
+
+ private:
+  rdb::IOStatus named(rdb::IOStatus status) const;
+
+  const std::string path_;
+  KeptFiles& kept_;
 };
 
 // A file that is written; its bytes are counted for Health.
@@ -69,9 +79,25 @@ class RetryableFile : public rdb::FSWritableFileOwnerWrapper {
   Health& health() { return health_; }
 
  private:
+  // Something of the file could not be written or synced; told before the caller is.
+  virtual void note_failure() {}
+  rdb::IOStatus checked(rdb::IOStatus status);
   rdb::IOStatus end_append(rdb::IOStatus status, std::size_t bytes);
 
   Health& health_;
+};
+
+// A manifest as it is written.
+class ManifestFile final : public RetryableFile {
+ public:
+  // `health` and `kept` outlive it.
+  ManifestFile(std::unique_ptr<rdb::FSWritableFile>&& target, Health& health, KeptFiles& kept)
+      : RetryableFile(std::move(target), health), kept_(kept) {}
+
+ private:
+  void note_failure() override { kept_.begin(); }
+
+  KeptFiles& kept_;
 };
 
 }  // namespace basalt::wal

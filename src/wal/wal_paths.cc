@@ -9,6 +9,15 @@ namespace basalt::wal {
 
 bool is_wal(const std::string& path) { return path.ends_with(".log"); }
 
+bool is_data_file(const std::string& path) {
+  const std::string name = std::filesystem::path(path).filename();
+  return name.ends_with(".sst") && name.find_first_not_of("0123456789") == name.size() - 4;
+}
+
+bool is_manifest(const std::string& path) {
+  return std::filesystem::path(path).filename().string().starts_with("MANIFEST-");
+}
+
 std::string directory_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
 std::optional<std::uint64_t> wal_number(const std::string& path) {

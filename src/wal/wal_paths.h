@@ -14,8 +14,10 @@ struct WalPath {
   std::string path;
 };
 
-// Whether `path` is named as a WAL.
+// What `path` is named as: RocksDB names WALs and its data files by their numbers.
 bool is_wal(const std::string& path);
+bool is_data_file(const std::string& path);
+bool is_manifest(const std::string& path);
 
 // The number in the name of a WAL; none if `path` is not named as one.
 std::optional<std::uint64_t> wal_number(const std::string& path);
