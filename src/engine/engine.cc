@@ -66,8 +66,7 @@ Result<std::unique_ptr<Engine>> Engine::start(const EngineOptions& options,
       });
   BASALT_TRY(transactions.recover());
   engine->worker_ = std::make_unique<maintenance::Worker>(
-      *engine->database_, *engine->catalog_, [&] { return transactions.write_decided(); },
-      [&] { return transactions.undecided().indexes(); });
+      *engine->database_, *engine->catalog_, [&] { return transactions.undecided().indexes(); });
   return engine;
 }
 
@@ -96,8 +95,7 @@ Engine::~Engine() {
 Status Engine::resume() {
   wal::Health& health = database_->health();
   health.measure_space();
-  // Rows in files that could not be taken in leave the engine writable.
-  if (health.access() != wal::Access::kReadOnly) return transactions_->write_decided();
+  if (health.access() != wal::Access::kReadOnly) return Status::ok();
   if (health.is_final()) return health.check_not_read_only();
   const std::uint64_t mark = health.mark();
   BASALT_TRY(database_->resume());

@@ -67,8 +67,7 @@ class Engine final : public table::TableSource {
 
   // Goes on after a failure that made the engine read-only, and whose cause an administrator has
   // removed: writes what is in memory to files, completes the transactions that were decided
-  // meanwhile, and lets others write again. An error: it is as read-only as before. Of an engine
-  // that can write it completes what was decided, too.
+  // meanwhile, and lets others write again. An error: it is as read-only as before.
   Status resume();
 
   // Opens the stored table `name` with the server's record layout. `expected` is what the server

@@ -16,12 +16,10 @@ constexpr std::chrono::seconds kRound{1};
 
 }  // namespace
 
-Worker::Worker(kv::Database& database, catalog::Catalog& catalog, Task every_round,
-               IndexesInUse in_use)
+Worker::Worker(kv::Database& database, catalog::Catalog& catalog, IndexesInUse in_use)
     : database_(database),
       catalog_(catalog),
       wal_limit_(database),
-      every_round_(std::move(every_round)),
       in_use_(std::move(in_use)),
       thread_([this] { run(); }) {}
 
@@ -79,7 +77,6 @@ void Worker::run() {
 }
 
 void Worker::run_tasks() {
-  if (every_round_) every_round_().ignore("its owner logs what matters");
   {
     const MutexLock guard(mutex_);
     for (NamedTask& task : new_tasks_) tasks_.push_back(std::move(task));

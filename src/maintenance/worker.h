@@ -31,10 +31,8 @@ class Worker {
   // will not be again.
   using IndexesInUse = std::function<std::vector<catalog::IndexId>()>;
 
-  // `every_round` is done in every round; what it returns is not logged. Both functions may be
-  // null.
-  Worker(kv::Database& database, catalog::Catalog& catalog, Task every_round = nullptr,
-         IndexesInUse in_use = nullptr);
+  // `in_use` may be null.
+  Worker(kv::Database& database, catalog::Catalog& catalog, IndexesInUse in_use = nullptr);
   // Tries once more what run_soon() left.
   ~Worker();
   Worker(const Worker&) = delete;
@@ -82,7 +80,6 @@ class Worker {
   std::vector<NamedTask> tasks_;   // of the thread; then of the destructor
   kv::WalLimit wal_limit_;         // of the thread
   bool has_replayed_wals_ = true;  // likewise
-  const Task every_round_;
   const IndexesInUse in_use_;
   std::thread thread_;  // last: starts when everything else is there
 };

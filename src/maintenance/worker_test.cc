@@ -103,7 +103,7 @@ TEST_F(WorkerTest, AnIndexThatIsInUseIsPassedOverUntilItIsNot) {
   const catalog::TablePointer other = create_filled("test/other");
   std::atomic<bool> is_used = true;
   using Indexes = std::vector<catalog::IndexId>;
-  Worker worker(*database_, *catalog_, nullptr,
+  Worker worker(*database_, *catalog_,
                 [&] { return is_used ? Indexes{used->indexes.front().id} : Indexes(); });
   worker.start_reclaiming();
   must(catalog_->drop("test/used"));
@@ -247,20 +247,6 @@ TEST_F(WorkerTest, WhatHasExpiredMeanwhileCompactionsMayTake) {
     basalt::test::await([&] { return clock.limit() >= before; });
   }
   database_->set_lifetimes(nullptr);
-}
-
-TEST_F(WorkerTest, WhatIsDoneInEveryRoundIs) {
-  std::atomic<int> rounds{0};
-  Worker worker(*database_, *catalog_, [&] {
-    ++rounds;
-    return Status::ok();
-  });
-  const auto deadline = std::chrono::steady_clock::now() + 120s;
-  while (rounds < 3 && std::chrono::steady_clock::now() < deadline) {
-    worker.wake();
-    std::this_thread::sleep_for(1ms);
-  }
-  EXPECT_GE(rounds, 3);
 }
 
 }  // namespace

@@ -58,11 +58,11 @@ std::unique_ptr<txn::Transaction> Session::exchange(std::unique_ptr<txn::Transac
   return other;
 }
 
-void Session::leave_decided(txn::Decision decision) {
+void Session::leave_decided(txn::Decision decision, const Status& cause) {
   txn::TransactionManager& manager = the_engine().transactions();
   left_.push_back(exchange(manager.make_transaction(thd_)));
   is_taken_back_ = false;
-  manager.keep_decided(left_.back(), decision);
+  manager.keep_decided(left_.back(), decision, cause);
 }
 
 void Session::leave_prepared() {
@@ -193,7 +193,7 @@ Status Session::commit_copy() {
     const Status cancelled = copy_->cancel_loaded();
     if (!cancelled.is_ok()) {
       left_.push_back(std::move(copy_));
-      the_engine().transactions().keep_decided(left_.back(), txn::Decision::kCommit);
+      the_engine().transactions().keep_decided(left_.back(), txn::Decision::kCommit, cancelled);
     }
   }
   copy_.reset();

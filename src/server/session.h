@@ -30,9 +30,9 @@ class Session final : public table::Interruption {
 
   txn::Transaction& transaction() { return *transaction_; }
   table::StatementContext& cascade_context() { return cascade_context_; }
-  // Leaves the transaction, whose decision could not be written, to be completed by others, and
-  // goes on with a new one.
-  void leave_decided(txn::Decision decision);
+  // Leaves the transaction, whose decision could not be written for `cause`, to be completed by
+  // others, and goes on with a new one.
+  void leave_decided(txn::Decision decision, const Status& cause);
   // What a user has prepared is the manager's from then on: the server lets any session decide it
   // as soon as this connection has ended, or has been reset, of which the engine is not told.
   void leave_prepared();

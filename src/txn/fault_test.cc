@@ -149,7 +149,8 @@ TEST_F(TransactionFaultTest, ADecisionThatCannotBeWrittenIsWrittenAtResume) {
         (is_commit ? transaction->commit(kv::Durability::kBuffered) : transaction->rollback())
             .is_ok());
     transactions_->keep_decided(std::move(transaction),
-                                is_commit ? Decision::kCommit : Decision::kRollback);
+                                is_commit ? Decision::kCommit : Decision::kRollback,
+                                test::failed_write());
     EXPECT_TRUE(is_locked("k"));
     EXPECT_FALSE(transactions_->write_decided().is_ok());
     ASSERT_TRUE(succeeds(resume()));
@@ -167,7 +168,7 @@ TEST_F(TransactionFaultTest, ADecisionThatCannotBeWrittenIsOpenAgainAfterACrash)
   must(transaction->prepare("x", kv::Durability::kSynced));
   fail(Operation::kAppend);
   EXPECT_FALSE(transaction->commit(kv::Durability::kBuffered).is_ok());
-  transactions_->keep_decided(std::move(transaction), Decision::kCommit);
+  transactions_->keep_decided(std::move(transaction), Decision::kCommit, test::failed_write());
   crash();
   EXPECT_EQ(transactions_->prepared_names(), std::vector<std::string>{"x"});
   EXPECT_TRUE(is_locked("k"));
@@ -226,7 +227,7 @@ TEST_F(TransactionFaultTest, APrepareWhoseSyncFailedIsUndecidedAndCanBeRolledBac
   fail(Operation::kSync);
   EXPECT_FALSE(transaction->prepare("x", kv::Durability::kSynced).is_ok());
   if (!transaction->rollback().is_ok()) {
-    transactions_->keep_decided(std::move(transaction), Decision::kRollback);
+    transactions_->keep_decided(std::move(transaction), Decision::kRollback, test::failed_write());
   }
   ASSERT_TRUE(succeeds(resume()));
   EXPECT_FALSE(is_locked("k"));

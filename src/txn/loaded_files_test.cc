@@ -414,7 +414,7 @@ TEST_F(LoadedFilesTest, ARecoveredLoadWhoseFilesCannotBeTakenInIsCommittedLater)
     if (crashes) {
       store_.crash();
     } else {
-      must(store_.transactions().write_decided());
+      store_.complete_decided();
     }
     EXPECT_EQ(rows(), kAll);
     EXPECT_FALSE(is_locked(*store_.begin(), key_of(50)));

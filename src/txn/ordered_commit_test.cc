@@ -123,7 +123,7 @@ TEST_F(OrderedCommitTest, TheBinaryLogsPositionIsStoredWithTheCommit) {
 TEST_F(OrderedCommitTest, AfterACrashItIsPreparedAgain) {
   auto transaction = ordered("x", "k", 500);
   store_.database().sync_wal().ignore("not needed for a crash of the process");
-  manager().keep_decided(std::move(transaction), Decision::kCommit);
+  manager().keep_decided(std::move(transaction), Decision::kCommit, test::failed_write());
   store_.crash();
   EXPECT_EQ(manager().prepared_names(), std::vector<std::string>{"x"});
   EXPECT_FALSE(manager().binlog_positions().newest());
@@ -134,13 +134,17 @@ TEST_F(OrderedCommitTest, AfterACrashItIsPreparedAgain) {
 }
 
 TEST_F(OrderedCommitTest, WhatWasDecidedIsWrittenLater) {
-  manager().keep_decided(ordered("commit", "one", 500), Decision::kCommit);
-  manager().keep_decided(prepared("XA COMMIT", "two"), Decision::kCommit);
-  manager().keep_decided(prepared("roll back", "three"), Decision::kRollback);
+  auto one = ordered("commit", "one", 500);
+  auto two = prepared("XA COMMIT", "two");
+  auto three = prepared("roll back", "three");
+  manager().keep_decided(std::move(one), Decision::kCommit, test::failed_write());
+  manager().keep_decided(std::move(two), Decision::kCommit, test::failed_write());
+  manager().keep_decided(std::move(three), Decision::kRollback, test::failed_write());
   EXPECT_EQ(manager().decided_count(), 3u);
   for (const char* key : {"one", "two", "three"}) EXPECT_TRUE(is_locked(key)) << key;
   EXPECT_TRUE(fails_with(ErrorCode::kReadOnly, manager().wait_for_ordered(kForever)));
-  must(manager().write_decided());
+  EXPECT_TRUE(fails_with(ErrorCode::kReadOnly, store_.database().health().check_not_read_only()));
+  store_.complete_decided();
   EXPECT_EQ(manager().decided_count(), 0u);
   EXPECT_TRUE(succeeds(manager().wait_for_ordered(kNotAtAll)));
   for (const bool after_crash : {false, true}) {
@@ -159,9 +163,9 @@ TEST_F(OrderedCommitTest, ADecidedTransactionGoesWithTheLastWhoHasAShareOfIt) {
   std::shared_ptr<Transaction> rolled_back = prepared("roll back", "two");
   const std::weak_ptr<Transaction> first = committed_one;
   const std::weak_ptr<Transaction> second = rolled_back;
-  manager().keep_decided(committed_one, Decision::kCommit);
-  manager().keep_decided(std::move(rolled_back), Decision::kRollback);
-  must(manager().write_decided());
+  manager().keep_decided(committed_one, Decision::kCommit, test::failed_write());
+  manager().keep_decided(std::move(rolled_back), Decision::kRollback, test::failed_write());
+  store_.complete_decided();
   EXPECT_TRUE(second.expired());
   EXPECT_FALSE(first.expired());
   EXPECT_EQ(committed_one->state(), Transaction::State::kIdle);
@@ -180,8 +184,8 @@ TEST_F(OrderedCommitTest, WhatCannotBeWrittenStaysAsItIsUntilTheNextStart) {
     }
     EXPECT_FALSE(to_roll_back->rollback().is_ok());
     EXPECT_EQ(to_roll_back->state(), Transaction::State::kPrepared);
-    manager().keep_decided(std::move(to_commit), Decision::kCommit);
-    manager().keep_decided(std::move(to_roll_back), Decision::kRollback);
+    manager().keep_decided(std::move(to_commit), Decision::kCommit, test::failed_write());
+    manager().keep_decided(std::move(to_roll_back), Decision::kRollback, test::failed_write());
     EXPECT_FALSE(manager().write_decided().is_ok());
   }
   EXPECT_EQ(manager().decided_count(), 2u);

@@ -21,6 +21,9 @@ inline constexpr lock::WaitPolicy kNoWait{.may_wait = false};
 inline constexpr auto kRc = IsolationLevel::kReadCommitted;
 inline constexpr auto kRr = IsolationLevel::kRepeatableRead;
 
+// Why a decision cannot be written, where a test does not let it fail.
+inline Status failed_write() { return Status(ErrorCode::kIoError, "a write failed"); }
+
 // A database and its transactions, which can be closed and opened again.
 class Store {
  public:
@@ -50,6 +53,13 @@ class Store {
     close();
     path_ = image;
     open();
+  }
+
+  // As a resume of a database that is read-only for no cause but this.
+  void complete_decided() {
+    const std::uint64_t mark = database_->health().mark();
+    basalt::test::must(transactions_->write_decided());
+    BASALT_ASSERT(database_->health().clear(mark));
   }
 
   kv::Database& database() { return *database_; }

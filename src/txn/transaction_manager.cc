@@ -114,7 +114,7 @@ Status TransactionManager::commit_prepared(const std::string& name, bool& found)
     if (!uncounted.empty() && tell_uncounted_commit_) tell_uncounted_commit_(uncounted, changes);
   } else if (transaction->state() == Transaction::State::kOrdered) {
     // The commit is written: there is nothing left to decide.
-    keep_decided(std::move(transaction), Decision::kCommit);
+    keep_decided(std::move(transaction), Decision::kCommit, status);
   } else {
     detach_prepared(std::move(transaction));
   }
@@ -147,9 +147,13 @@ Status TransactionManager::rollback_prepared_in(
   return Status::ok();
 }
 
-void TransactionManager::keep_decided(std::shared_ptr<Transaction> transaction, Decision decision) {
+void TransactionManager::keep_decided(std::shared_ptr<Transaction> transaction, Decision decision,
+                                      const Status& cause) {
+  BASALT_ASSERT(!cause.is_ok());
   locks_.forget_user(transaction->lock_owner());
+  // First, so that whoever resumes the database completes it.
   decided_.keep(std::move(transaction), decision);
+  database_.health().turn_read_only("what is decided cannot be completed: " + cause.message());
 }
 
 Status TransactionManager::wait_for_ordered(const std::function<bool()>& may_wait) {

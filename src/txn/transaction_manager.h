@@ -95,8 +95,10 @@ class TransactionManager {
   Status rollback_prepared_in(const std::function<bool(std::uint32_t index)>& is_gone);
 
   // Takes a transaction out of its session that is prepared or ordered, and decided, but whose
-  // decision could not be written: txn/decided_transactions.h.
-  void keep_decided(std::shared_ptr<Transaction> transaction, Decision decision);
+  // decision could not be written, for `cause`: txn/decided_transactions.h. The database is
+  // read-only then: others would wait for the locks, and not know why.
+  void keep_decided(std::shared_ptr<Transaction> transaction, Decision decision,
+                    const Status& cause);
   Status write_decided() { return decided_.write(); }
   std::size_t decided_count() const { return decided_.count(); }
 

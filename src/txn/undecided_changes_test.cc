@@ -156,20 +156,20 @@ TEST_F(UndecidedChangesTest, ThereIsNoMomentAtWhichOneThatChangesHandsIsNobodys)
     if (round % 2 == 0) {
       manager().detach_prepared(std::move(transaction));
     } else {
-      manager().keep_decided(std::move(transaction), Decision::kRollback);
+      manager().keep_decided(std::move(transaction), Decision::kRollback, test::failed_write());
     }
     stops = true;
     EXPECT_EQ(asking.get(), 0u);
     bool found = false;
     must(manager().rollback_prepared("x", found));
-    must(manager().write_decided());
+    store_.complete_decided();
   }
 }
 
 TEST_F(UndecidedChangesTest, OneThatIsDecidedCountsUntilThatIsWritten) {
-  manager().keep_decided(prepared("commit"), Decision::kCommit);
+  manager().keep_decided(prepared("commit"), Decision::kCommit, test::failed_write());
   EXPECT_TRUE(has_changes());
-  must(manager().write_decided());
+  store_.complete_decided();
   EXPECT_FALSE(has_changes());
 }
 
@@ -228,7 +228,7 @@ TEST_F(UndecidedChangesTest, OneThatItsOwnSessionDecidesIsNotFoundByOthers) {
     must(manager().rollback_prepared("x", found));
     EXPECT_FALSE(found);
   }
-  manager().keep_decided(prepared("x"), Decision::kCommit);
+  manager().keep_decided(prepared("x"), Decision::kCommit, test::failed_write());
   bool found = true;
   must(manager().commit_prepared("x", found));
   EXPECT_FALSE(found);

@@ -45,6 +45,7 @@ class Bench:
                           "ENGINE=InnoDB")
         self.server.query("CREATE TABLE other.left_half (id INT PRIMARY KEY) ENGINE=InnoDB")
         self.server.query("CREATE TABLE other.right_half (id INT PRIMARY KEY) ENGINE=ROCKSDB")
+        self.server.query("CREATE TABLE other.flushed (id INT PRIMARY KEY) ENGINE=ROCKSDB")
         self._replay.create_copies()
 
     def replay_from_start(self) -> None:

@@ -42,9 +42,9 @@ class Faults:
 
     def set(self, calls: Call, part: str, cause: int = errno.EIO, *, skipped: int = 0,
             count: int = FOREVER, is_torn: bool = False) -> None:
-        """From now on these calls on files whose path has `part` fail."""
+        """From now on these calls on files whose path has `part`, a shell's pattern, fail."""
         self.heal()
-        self._memory[:] = _PLAN.pack(0, cause, skipped, count, is_torn, 0, part.encode())
+        self._memory[:] = _PLAN.pack(0, cause, skipped, count, is_torn, 0, f"*{part}*".encode())
         self._memory[0:4] = struct.pack("=i", int(calls))
 
     def heal(self) -> None:

@@ -35,6 +35,19 @@ FAILURES = {
 }
 
 
+class Obstacle(NamedTuple):
+    """What keeps files from becoming part of the database, though they are whole."""
+
+    calls: Call
+    part: str
+
+
+# Files have their new names, of numbers, when they are synced there.
+OBSTACLES = {"writes of the manifest fail": Obstacle(Call.WRITE, "MANIFEST"),
+             "syncs of the manifest fail": Obstacle(Call.SYNC, "MANIFEST"),
+             "syncs of the files fail": Obstacle(Call.SYNC, "#rocksdb/0*.sst")}
+
+
 def fail(faults: Faults, failure: Failure, folder: str,
          statement: Callable[[], object]) -> list[str]:
     """The statement while calls on files of `folder` fail: its error must name file and cause.
@@ -82,19 +95,29 @@ def left_over(server: Server, folder: str) -> list[str]:
 
 
 @contextlib.contextmanager
-def failing_manifest(server: Server, faults: Faults, problems: list[str]) -> Iterator[None]:
+def files_kept_out(server: Server, faults: Faults, obstacle: Obstacle,
+                   problems: list[str]) -> Iterator[None]:
     """Meanwhile no file becomes part of the database; nobody but who wants that is to meet it."""
     server.query("SET GLOBAL rocksdb_force_flush_memtable_now = ON")
     server.query("SET GLOBAL rocksdb_pause_background_work = ON")
-    faults.set(Call.WRITE, "MANIFEST", errno.EIO)
+    faults.set(*obstacle)
     yield
     if not faults.failures():
         problems.append("nothing failed")
     faults.heal()
 
 
+def check_read_only(server: Server) -> list[str]:
+    """To be asked where a transaction is committed that keeps its locks, and that nobody sees."""
+    state, cause = (server.query(f"SHOW GLOBAL STATUS LIKE 'Rocksdb_state{name}'")[0][1]
+                    for name in ("", "_cause"))
+    if state != "read-only":
+        return [f"a commit is not completed, and the engine is {state}"]
+    return [] if _ERROR_TEXTS[errno.EIO] in cause else [f"the cause is '{cause}'"]
+
+
 def go_on(server: Server, restarts: bool) -> None:
-    """After failing_manifest(): by a crash and a start, or by a resume."""
+    """After files_kept_out(): by a crash and a start, or by a resume."""
     if restarts:
         server.kill()
         server.start()

@@ -1,13 +1,14 @@
 /* Lets calls of the system fail, in a process that is started with this library in LD_PRELOAD.
  *
  * BASALT_FAULTS names a file with a struct plan, which a test maps into memory and changes while
- * the process runs. A call is meant if its kind is among plan.calls and the file's path contains
- * plan.part. The first plan.skipped of these succeed, the next plan.count fail with plan.cause. A
- * torn write leaves half of its bytes. */
+ * the process runs. A call is meant if its kind is among plan.calls and the file's path matches
+ * plan.pattern. The first plan.skipped of these succeed, the next plan.count fail with plan.cause.
+ * A torn write leaves half of its bytes. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -26,7 +27,7 @@ struct plan {
   int32_t count;
   int32_t is_torn;
   int32_t failures; /* so far; counted here */
-  char part[232];
+  char pattern[232];
 };
 
 static struct plan* plan;
@@ -42,7 +43,7 @@ __attribute__((constructor)) static void start(void) {
 
 static int fails_on(int call, const char* path) {
   if (plan == NULL || (__atomic_load_n(&plan->calls, __ATOMIC_ACQUIRE) & call) == 0) return 0;
-  if (path == NULL || strstr(path, plan->part) == NULL) return 0;
+  if (path == NULL || fnmatch(plan->pattern, path, 0) != 0) return 0;
   if (__atomic_fetch_sub(&plan->skipped, 1, __ATOMIC_RELAXED) > 0) return 0;
   if (__atomic_fetch_sub(&plan->count, 1, __ATOMIC_RELAXED) <= 0) return 0;
   __atomic_fetch_add(&plan->failures, 1, __ATOMIC_RELAXED);

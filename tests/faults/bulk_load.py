@@ -61,24 +61,27 @@ class BulkLoad:
         self._server.query("DELETE FROM d.t WHERE id >= 0")
         return problems + self._check(1)
 
-    def fail_behind_commit(self, logs: bool, restarts: bool) -> list[str]:
+    def fail_behind_commit(self, obstacle: _interrupted.Obstacle, logs: bool,
+                           restarts: bool) -> list[str]:
         """The files cannot be taken in, when the commit is written."""
         problems: list[str] = []
-        with _interrupted.failing_manifest(self._server, self._faults, problems):
+        with _interrupted.files_kept_out(self._server, self._faults, obstacle, problems):
             try:
                 self._load(logs)
             except pymysql.err.Error as error:
                 problems.append(f"the statement, which is committed, fails: {error}")
+            problems += _interrupted.check_read_only(self._server)
         _interrupted.go_on(self._server, restarts)
         problems += self._check(1 + _ROWS)
         self._server.query("DELETE FROM d.t WHERE id >= 0")
         return problems
 
-    def fail_copy_behind_commit(self, copy: str, restarts: bool) -> list[str]:
+    def fail_copy_behind_commit(self, copy: str, obstacle: _interrupted.Obstacle,
+                                restarts: bool) -> list[str]:
         """The same of a statement that copies the rows into a table which it gives up then."""
         self._load()
         problems: list[str] = []
-        with _interrupted.failing_manifest(self._server, self._faults, problems):
+        with _interrupted.files_kept_out(self._server, self._faults, obstacle, problems):
             try:
                 self._server.query(copy)
                 problems.append("the statement succeeds")
@@ -121,12 +124,15 @@ def run(work: Workspace, _: argparse.Namespace) -> Tally:
     outcomes = [(name, test.fail(failure)) for name, failure in _interrupted.FAILURES.items()]
     outcomes += [(f"KILL after {seconds} s", test.kill(seconds))
                  for seconds in _KILLS_AFTER_SECONDS]
-    outcomes += [(f"files are not taken in, {'with' if logs else 'without'} the binary log, and "
-                  f"{'a start' if restarts else 'a resume'} follows",
-                  test.fail_behind_commit(logs, restarts))
+    outcomes += [(f"{name} when files are taken in, {'with' if logs else 'without'} the binary "
+                  f"log, and {'a start' if restarts else 'a resume'} follows",
+                  test.fail_behind_commit(obstacle, logs, restarts))
+                 for name, obstacle in _interrupted.OBSTACLES.items()
                  for logs in (True, False) for restarts in (True, False)]
-    outcomes += [(f"those of {copy} are not taken in, and a {'start' if restarts else 'resume'} "
-                  "follows", test.fail_copy_behind_commit(copy, restarts))
+    outcomes += [(f"{name} when those of {copy} are taken in, and a "
+                  f"{'start' if restarts else 'resume'} follows",
+                  test.fail_copy_behind_commit(copy, obstacle, restarts))
+                 for name, obstacle in _interrupted.OBSTACLES.items()
                  for copy in _COPIES for restarts in (True, False)]
     return tally_of(outcomes)
 

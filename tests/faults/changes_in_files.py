@@ -114,18 +114,20 @@ class ChangesInFiles:
             connection.rollback()
         return problems + self._check_writable() + self._check()
 
-    def fail_behind_commit(self, logs: bool, restarts: bool) -> list[str]:
+    def fail_behind_commit(self, obstacle: _interrupted.Obstacle, logs: bool,
+                           restarts: bool) -> list[str]:
         """The files cannot be taken in, when the commit is written."""
         statement = _STATEMENTS["UPDATE"]
         problems: list[str] = []
         with self._session(logs=logs) as connection, connection.cursor() as cursor:
             cursor.execute(statement.format("t"))
             self._of_twin(statement)
-            with _interrupted.failing_manifest(self._server, self._faults, problems):
+            with _interrupted.files_kept_out(self._server, self._faults, obstacle, problems):
                 try:
                     connection.commit()
                 except pymysql.err.Error as error:
                     problems.append(f"the transaction, which is committed, fails: {error}")
+                problems += _interrupted.check_read_only(self._server)
         _interrupted.go_on(self._server, restarts)
         return problems + self._check()
 
@@ -187,9 +189,10 @@ def run(work: Workspace, _: argparse.Namespace) -> Tally:
                   test.fail_end(failure, runs, end, logs))
                  for name, failure in _FAILURES_AT_END.items() for runs in (_FEW, _MANY)
                  for end in ("COMMIT", "XA PREPARE 'x'") for logs in (True, False)]
-    outcomes += [(f"files are not taken in, {'with' if logs else 'without'} the binary log, and "
-                  f"{'a start' if restarts else 'a resume'} follows",
-                  test.fail_behind_commit(logs, restarts))
+    outcomes += [(f"{name} when files are taken in, {'with' if logs else 'without'} the binary "
+                  f"log, and {'a start' if restarts else 'a resume'} follows",
+                  test.fail_behind_commit(obstacle, logs, restarts))
+                 for name, obstacle in _interrupted.OBSTACLES.items()
                  for logs in (True, False) for restarts in (True, False)]
     return tally_of(outcomes)
 

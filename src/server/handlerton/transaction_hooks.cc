@@ -24,13 +24,13 @@ int end_failed_commit(THD* thd, Session& session, const Status& status) {
     case Transaction::State::kOrdered:
       // The transaction is in the binary log and cannot be lost. A client that is told of a failure
       // would repeat it.
-      session.leave_decided(Decision::kCommit);
+      session.leave_decided(Decision::kCommit, status);
       push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_ERROR_DURING_COMMIT,
                           "RocksDB: the transaction is committed, but nobody sees it before the "
                           "engine can write again: %s",
                           status.message().c_str());
       return 0;
-    case Transaction::State::kPrepared: session.leave_decided(Decision::kCommit); break;
+    case Transaction::State::kPrepared: session.leave_decided(Decision::kCommit, status); break;
     case Transaction::State::kIdle:
     case Transaction::State::kActive:
       transaction.rollback().ignore("only prepared transactions can fail to roll back");
@@ -128,7 +128,7 @@ int rollback(handlerton* hton, THD* thd, bool all) noexcept {
   const Status status = transaction.rollback();
   if (!status.is_ok()) {
     log_message(LogLevel::kError, "rollback: " + status.message());
-    session->leave_decided(Decision::kRollback);
+    session->leave_decided(Decision::kRollback, status);
   }
   session->end_taken_back();
   return 0;
