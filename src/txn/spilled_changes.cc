@@ -31,10 +31,10 @@ std::vector<BatchEntry> reduce(std::vector<BatchEntry>& entries) {
   auto newest = entries.begin();
   for (auto oldest = entries.begin(); oldest != entries.end();) {
     const auto end = std::find_if(oldest, entries.end(), [&](const BatchEntry& entry) {
-      return entry.key != oldest->key || entry.family != oldest->family;
+      return entry.key() != oldest->key() || entry.family() != oldest->family();
     });
     const BatchEntry& last = *std::prev(end);
-    const NetChange change = net_change(oldest->kind, last.kind);
+    const NetChange change = net_change(oldest->kind(), last.kind());
     if (change.has_removal_below) removals.push_back(*oldest);
     if (change.has_newest) *newest++ = last;
     oldest = end;
@@ -86,7 +86,7 @@ Status SpilledChanges::write_run(std::span<const BatchEntry> entries, bool may_i
   const auto write = [&]() -> Status {
     for (const BatchEntry& entry : entries) {
       if (may_interrupt && owner_.is_interrupted()) return Status::of(ErrorCode::kInterrupted);
-      BASALT_TRY(writer.add(entry.family, entry.kind, entry.key, entry.value));
+      BASALT_TRY(writer.add(entry.family(), entry.kind(), entry.key(), entry.value()));
       progress_.add_done(1);
     }
     auto run = writer.finish();
