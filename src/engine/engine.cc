@@ -100,8 +100,8 @@ Status Engine::resume() {
   const std::uint64_t mark = health.mark();
   BASALT_TRY(database_->resume());
   // Before others write: what is decided must not wait behind them.
-  BASALT_TRY(transactions_->write_decided());
-  if (!health.clear(mark)) return health.check_not_read_only();
+  BASALT_TRY(transactions_->write_decided(
+      [&] { return health.clear(mark) ? Status::ok() : health.check_not_read_only(); }));
   worker_->wake();
   return Status::ok();
 }

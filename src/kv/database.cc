@@ -136,7 +136,7 @@ Database::Database(const Machine& machine, const DatabaseOptions& given,
       options_(with_defaults_for(machine_, given_)),
       health_(std::make_shared<wal::Health>(options_.directory, options_.reserved_disk_bytes)),
       files_(std::make_shared<wal::GuardedFileSystem>(
-          files ? std::move(files) : rdb::FileSystem::Default(), health_)),
+          files ? std::move(files) : rdb::FileSystem::Default(), health_, options_.directory)),
       env_(rdb::NewCompositeEnv(files_)),
       key_structures_(std::make_shared<index_stats::KeyStructureSlot>()),
       lifetimes_(std::make_shared<LifetimeSlot>()),

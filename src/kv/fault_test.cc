@@ -15,6 +15,7 @@
 
 #include "base/log.h"
 #include "base/test_support.h"
+#include "kv/adjustments.h"
 #include "kv/database.h"
 #include "kv/test_directory.h"
 #include "rdb/status_conversion.h"
@@ -437,11 +438,51 @@ TEST_F(FaultTest, AFileThatCannotBeReadEndsReadsAndCompactionsAndNothingElse) {
 
 TEST_F(FaultTest, ACheckpointThatFailsIsAnErrorAndNothingElse) {
   must(put("a", "1"));
-  files_->set({.operation = Operation::kCreate, .part = "copy"});
-  EXPECT_FALSE(database_->create_checkpoint(directory_ / "copy").is_ok());
-  files_->heal();
-  EXPECT_FALSE(is_read_only()) << database_->health().cause();
-  EXPECT_TRUE(succeeds(put("b", "2")));
+  const auto data_files = [this] {
+    return std::ranges::count_if(fs::directory_iterator(path_), [](const auto& entry) {
+      return entry.path().extension() == ".sst";
+    });
+  };
+  const auto compact = [this] {
+    must(database_->flush());
+    must(database_->compact(kDefaultFamily, {}));
+  };
+  const auto live_files = [this] {
+    std::vector<rdb::LiveFileMetaData> files;
+    database_->rocksdb().GetLiveFilesMetaData(&files);
+    return std::ssize(files);
+  };
+  compact();
+  for (const Fault& fault : {Fault{.operation = Operation::kCreate, .part = "copy"},
+                             Fault{.operation = Operation::kAppend, .part = "copy.tmp/MANIFEST"},
+                             Fault{.operation = Operation::kSync, .part = "copy.tmp/MANIFEST"}}) {
+    files_->set(fault);
+    EXPECT_FALSE(database_->create_checkpoint(directory_ / "copy").is_ok());
+    EXPECT_GT(files_->failures(), 0);
+    files_->heal();
+    EXPECT_FALSE(is_read_only()) << database_->health().cause();
+    EXPECT_TRUE(succeeds(put("b", "2")));
+    EXPECT_FALSE(fs::exists(directory_ / "copy.tmp"));
+  }
+  compact();
+  await([&] { return data_files() == live_files(); });
+  must(database_->create_checkpoint(directory_ / "copy"));
+}
+
+// RocksDB forgets that it must keep the file when options are changed, and looks for files without
+// use at the end of a resume; it gives them other names if it is to remove them slowly.
+TEST_F(FaultTest, AFileOfAFlushIsKeptAsLongAsNobodyKnowsWhetherTheManifestNamesIt) {
+  for (const std::uint64_t deletion_rate : {0, 1 << 20}) {
+    put_acknowledged_rows();
+    set_deletion_rate(*database_, deletion_rate);
+    files_->set({.operation = Operation::kSync, .part = "MANIFEST"});
+    EXPECT_FALSE(database_->flush().is_ok());
+    must(database_->set_family_options("default={max_compaction_bytes=123456789}"));
+    files_->set({.operation = Operation::kAppend, .part = ".sst"});
+    EXPECT_FALSE(resume().is_ok());
+    crash();
+    expect_acknowledged_rows();
+  }
 }
 
 TEST_F(FaultTest, AWriteThatMeetsAnEarlierFailureIsToldItsCause) {

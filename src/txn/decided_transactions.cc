@@ -7,16 +7,17 @@
 
 namespace basalt::txn {
 
-void DecidedTransactions::keep(std::shared_ptr<Transaction> transaction, Decision decision) {
+void DecidedTransactions::keep(std::shared_ptr<Transaction> transaction, Decision decision,
+                               const std::function<void()>& note_kept) {
   BASALT_ASSERT(transaction->state() == Transaction::State::kPrepared ||
                 transaction->state() == Transaction::State::kOrdered);
   const MutexLock guard(mutex_);
   decided_.push_back({std::move(transaction), decision});
   count_ = decided_.size();
+  note_kept();
 }
 
-Status DecidedTransactions::write() {
-  if (count() == 0) return Status::ok();
+Status DecidedTransactions::write(const std::function<Status()>& end) {
   const MutexLock guard(mutex_);
   Status first_error;
   std::vector<Decided> left;
@@ -33,7 +34,8 @@ Status DecidedTransactions::write() {
   }
   decided_ = std::move(left);
   count_ = decided_.size();
-  return first_error;
+  BASALT_TRY(std::move(first_error));
+  return end();
 }
 
 void DecidedTransactions::for_each(const std::function<void(Transaction&)>& visit) {

@@ -22,9 +22,12 @@ enum class Decision : std::uint8_t { kCommit, kRollback };
 class DecidedTransactions {
  public:
   // The session may keep a share while cursors of its statement refer to it, and uses it no more.
-  void keep(std::shared_ptr<Transaction> transaction, Decision decision);
-  // Tries again to write all decisions. The first error, if there is one.
-  Status write();
+  // note_kept() is called before anybody else writes it.
+  void keep(std::shared_ptr<Transaction> transaction, Decision decision,
+            const std::function<void()>& note_kept);
+  // Tries again to write all decisions. The first error, if there is one; else what end() returns,
+  // which is called before another one is kept.
+  Status write(const std::function<Status()>& end);
   std::size_t count() const { return count_.load(std::memory_order_relaxed); }
   // For the end of the database: nobody else uses this any more.
   void for_each(const std::function<void(Transaction&)>& visit);

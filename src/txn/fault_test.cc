@@ -60,9 +60,10 @@ class TransactionFaultTest : public testing::Test {
     files_->heal();
     const std::uint64_t mark = database_->health().mark();
     BASALT_TRY(database_->resume());
-    BASALT_TRY(transactions_->write_decided());
-    EXPECT_TRUE(database_->health().clear(mark));
-    return Status::ok();
+    return transactions_->write_decided([&] {
+      EXPECT_TRUE(database_->health().clear(mark));
+      return Status::ok();
+    });
   }
   std::unique_ptr<Transaction> changed(std::string_view key, std::string_view value) {
     auto transaction = transactions_->make_transaction(nullptr);
@@ -152,7 +153,7 @@ TEST_F(TransactionFaultTest, ADecisionThatCannotBeWrittenIsWrittenAtResume) {
                                 is_commit ? Decision::kCommit : Decision::kRollback,
                                 test::failed_write());
     EXPECT_TRUE(is_locked("k"));
-    EXPECT_FALSE(transactions_->write_decided().is_ok());
+    EXPECT_FALSE(transactions_->write_decided(Status::ok).is_ok());
     ASSERT_TRUE(succeeds(resume()));
     EXPECT_EQ(transactions_->decided_count(), 0u);
     EXPECT_FALSE(is_locked("k"));

@@ -409,7 +409,7 @@ TEST_F(LoadedFilesTest, ARecoveredLoadWhoseFilesCannotBeTakenInIsCommittedLater)
     committer.join();
     EXPECT_EQ(store_.transactions().decided_count(), 1u);
     EXPECT_TRUE(is_locked(*store_.begin(), key_of(50)));
-    EXPECT_FALSE(store_.transactions().write_decided().is_ok());
+    EXPECT_FALSE(store_.transactions().write_decided(Status::ok).is_ok());
     fs::rename(directory() + "/elsewhere", directory() + "/loads");
     if (crashes) {
       store_.crash();

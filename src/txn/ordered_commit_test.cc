@@ -186,7 +186,7 @@ TEST_F(OrderedCommitTest, WhatCannotBeWrittenStaysAsItIsUntilTheNextStart) {
     EXPECT_EQ(to_roll_back->state(), Transaction::State::kPrepared);
     manager().keep_decided(std::move(to_commit), Decision::kCommit, test::failed_write());
     manager().keep_decided(std::move(to_roll_back), Decision::kRollback, test::failed_write());
-    EXPECT_FALSE(manager().write_decided().is_ok());
+    EXPECT_FALSE(manager().write_decided(Status::ok).is_ok());
   }
   EXPECT_EQ(manager().decided_count(), 2u);
   EXPECT_TRUE(is_locked("one"));

@@ -58,8 +58,10 @@ class Store {
   // As a resume of a database that is read-only for no cause but this.
   void complete_decided() {
     const std::uint64_t mark = database_->health().mark();
-    basalt::test::must(transactions_->write_decided());
-    BASALT_ASSERT(database_->health().clear(mark));
+    basalt::test::must(transactions_->write_decided([&] {
+      BASALT_ASSERT(database_->health().clear(mark));
+      return Status::ok();
+    }));
   }
 
   kv::Database& database() { return *database_; }

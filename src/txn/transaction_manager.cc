@@ -151,9 +151,11 @@ void TransactionManager::keep_decided(std::shared_ptr<Transaction> transaction, 
                                       const Status& cause) {
   BASALT_ASSERT(!cause.is_ok());
   locks_.forget_user(transaction->lock_owner());
-  // First, so that whoever resumes the database completes it.
-  decided_.keep(std::move(transaction), decision);
-  database_.health().turn_read_only("what is decided cannot be completed: " + cause.message());
+  decided_.keep(std::move(transaction), decision, [&] {
+    wal::Health& health = database_.health();
+    if (health.access() == wal::Access::kReadOnly) return;
+    health.turn_read_only("what is decided cannot be completed: " + cause.message());
+  });
 }
 
 Status TransactionManager::wait_for_ordered(const std::function<bool()>& may_wait) {

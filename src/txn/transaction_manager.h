@@ -99,7 +99,9 @@ class TransactionManager {
   // read-only then: others would wait for the locks, and not know why.
   void keep_decided(std::shared_ptr<Transaction> transaction, Decision decision,
                     const Status& cause);
-  Status write_decided() { return decided_.write(); }
+  // Writes all of them, and calls end() before there can be another: whoever lets others write
+  // again does so there. The first error, or that of end().
+  Status write_decided(const std::function<Status()>& end) { return decided_.write(end); }
   std::size_t decided_count() const { return decided_.count(); }
 
   // Waits until all transactions are visible that have a commit ticket now. If nobody can get one

@@ -49,8 +49,11 @@ class CutFile final : public rdb::FSSequentialFileOwnerWrapper {
 }  // namespace
 
 GuardedFileSystem::GuardedFileSystem(const std::shared_ptr<rdb::FileSystem>& target,
-                                     std::shared_ptr<Health> health)
-    : FileSystemWrapper(target), health_(std::move(health)), wals_(*target) {}
+                                     std::shared_ptr<Health> health, std::string directory)
+    : FileSystemWrapper(target),
+      health_(std::move(health)),
+      directory_(std::move(directory)),
+      wals_(*target) {}
 
 void GuardedFileSystem::cut(const std::string& path, std::uint64_t size) {
   const MutexLock guard(mutex_);
@@ -91,6 +94,10 @@ Status GuardedFileSystem::set_aside_wals_from(const std::string& path, std::stri
   return Status::ok();
 }
 
+bool GuardedFileSystem::is_own(const std::string& path) const {
+  return directory_of(path) == directory_;
+}
+
 rdb::IOStatus GuardedFileSystem::check_refusal() {
   const MutexLock guard(mutex_);
   return refusal_.empty() ? rdb::IOStatus() : rdb::IOStatus::IOError(refusal_);
@@ -128,7 +135,7 @@ void GuardedFileSystem::guard(const std::string& path, std::uint64_t size,
                               std::unique_ptr<rdb::FSWritableFile>* file) {
   if (is_wal(path)) {
     *file = std::make_unique<WalFile>(std::move(*file), *target(), wals_, *health_, path, size);
-  } else if (is_manifest(path)) {
+  } else if (is_manifest(path) && is_own(path)) {
     *file = std::make_unique<ManifestFile>(std::move(*file), *health_, kept_files_);
   } else {
     *file = std::make_unique<RetryableFile>(std::move(*file), *health_);
@@ -192,14 +199,17 @@ rdb::IOStatus GuardedFileSystem::NewDirectory(const std::string& path,
 
 rdb::IOStatus GuardedFileSystem::DeleteFile(const std::string& path, const rdb::IOOptions& options,
                                             rdb::IODebugContext* debug) {
-  if (is_data_file(path) && kept_files_.keep(path)) return rdb::IOStatus::OK();
+  if (is_data_file(path) && is_own(path) && kept_files_.keep(path)) return rdb::IOStatus::OK();
   return FileSystemWrapper::DeleteFile(path, options, debug);
 }
 
 rdb::IOStatus GuardedFileSystem::RenameFile(const std::string& from, const std::string& to,
                                             const rdb::IOOptions& options,
                                             rdb::IODebugContext* debug) {
-  if (!to.ends_with("/CURRENT")) {
+  if (!to.ends_with("/CURRENT") || !is_own(to)) {
+    // A data file whose removal is put off gets another name first; RocksDB removes what cannot be
+    // renamed.
+    if (is_data_file(from) && is_own(from) && kept_files_.is_needed()) return rdb::IOStatus::Busy();
     return retryable(FileSystemWrapper::RenameFile(from, to, options, debug));
   }
   // RocksDB syncs the new manifest, but its name not before this one's.

@@ -33,7 +33,9 @@ namespace basalt::wal {
 // Threads     Safe from any thread.
 class GuardedFileSystem final : public rdb::FileSystemWrapper {
  public:
-  GuardedFileSystem(const std::shared_ptr<rdb::FileSystem>& target, std::shared_ptr<Health> health);
+  // `directory`: of the database, as RocksDB is given it. Copies elsewhere are none of its files.
+  GuardedFileSystem(const std::shared_ptr<rdb::FileSystem>& target, std::shared_ptr<Health> health,
+                    std::string directory);
 
   static const char* kClassName() { return "BasaltGuardedFileSystem"; }
   const char* Name() const override { return kClassName(); }
@@ -80,6 +82,8 @@ class GuardedFileSystem final : public rdb::FileSystemWrapper {
 
  private:
   Status set_aside(const std::string& wal, const std::string& folder);
+  // Whether `path` lies in the database's directory.
+  bool is_own(const std::string& path) const;
   // The error of refuse(), once that was called.
   rdb::IOStatus check_refusal();
   // Wraps what RocksDB writes: `file`, of `size` bytes.
@@ -87,6 +91,7 @@ class GuardedFileSystem final : public rdb::FileSystemWrapper {
              std::unique_ptr<rdb::FSWritableFile>* file);
 
   const std::shared_ptr<Health> health_;
+  const std::string directory_;
   Mutex mutex_{MutexRank::kFileSystem};
   std::map<std::string, std::uint64_t> cuts_ BASALT_GUARDED_BY(mutex_);
   std::string refusal_ BASALT_GUARDED_BY(mutex_);

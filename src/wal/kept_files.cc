@@ -9,6 +9,11 @@ void KeptFiles::begin() {
   is_manifest_doubtful_ = true;
 }
 
+bool KeptFiles::is_needed() {
+  const MutexLock guard(mutex_);
+  return is_manifest_doubtful_;
+}
+
 bool KeptFiles::keep(const std::string& path) {
   const MutexLock guard(mutex_);
   if (!is_manifest_doubtful_) return false;

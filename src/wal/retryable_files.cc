@@ -112,7 +112,7 @@ rdb::IOStatus RetryableFile::Truncate(std::uint64_t size, const rdb::IOOptions& 
 }
 
 rdb::IOStatus RetryableFile::Close(const rdb::IOOptions& options, rdb::IODebugContext* debug) {
-  return checked(FSWritableFileOwnerWrapper::Close(options, debug));
+  return retryable(FSWritableFileOwnerWrapper::Close(options, debug));
 }
 
 rdb::IOStatus RetryableFile::Flush(const rdb::IOOptions& options, rdb::IODebugContext* debug) {

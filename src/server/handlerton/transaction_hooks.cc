@@ -219,7 +219,6 @@ void pre_shutdown() noexcept {
     return;
   }
   Status status = engine.resume();
-  if (status.is_ok()) status = engine.transactions().write_decided();
   if (status.is_ok()) status = engine.database().sync_wal();
   if (status.is_ok()) return;
   log_message(LogLevel::kError,
