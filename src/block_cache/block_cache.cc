@@ -54,7 +54,7 @@ constexpr std::size_t kExpansion = 3;
 // MiB of 1 GiB.
 constexpr std::size_t kSteps = 256;
 // Memory that is lost between uncompressed blocks counts as used beyond capacity/kLossShare, and up
-// to half of the capacity, since each size of blocks needs some memory of its own. With a capacity
+// to half of the room, since each size of blocks needs some memory of its own. With a capacity
 // of 800 MB, blocks of 320 MB that hold 400 MB of memory lose 80 MB, of which 30 MB are taken off
 // the capacity. Compressed blocks may hold compressed/kLossShare + kLossOfSizes beside their own
 // bytes: 42 MB beside 640 MB.
@@ -411,10 +411,11 @@ void BlockCache::share_capacity(Blocking blocking) {
   const std::size_t used = blocks.used_bytes();
   const std::size_t held = std::max(blocks.held_bytes(), used);
   const std::size_t lost = held - used - std::min(held - used, capacity / kLossShare);
-  const std::size_t left = capacity - std::min(capacity / 2, lost);
-  const std::size_t reserved = std::min(left, reserved_bytes());
-  const std::size_t compressed = compressed_share(left - reserved);
-  const std::size_t wanted = left - compressed;
+  const std::size_t reserved = std::min(capacity, reserved_bytes());
+  const std::size_t room = capacity - reserved;
+  const std::size_t left = room - std::min(room / 2, lost);
+  const std::size_t compressed = compressed_share(left);
+  const std::size_t wanted = reserved + left - compressed;
   const auto is_near = [&](std::size_t is, std::size_t should_be) {
     return (is < should_be ? should_be - is : is - should_be) <= capacity / kSteps;
   };

@@ -305,6 +305,34 @@ TEST_F(BlockCacheTest, WhatIsReservedMakesBlocksOfBothFormsGiveWay) {
   EXPECT_GT(cache_.compressed_usage(), before * 9 / 10);
 }
 
+// As behind a load that had many blocks in memory and is followed by one that needs it elsewhere.
+TEST_F(BlockCacheTest, AnIndexHasRoomBesideWhatIsReservedAndMemoryThatIsLost) {
+  BlockCache cache(32 * kMiB);
+  std::vector<void*> pieces;
+  for (int i = 0; i < 2048; ++i) pieces.push_back(cache.memory_allocator()->Allocate(8000));
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    if (i % 16 != 0) cache.memory_allocator()->Deallocate(pieces[i]);
+  }
+  ASSERT_GT(cache.held_bytes(), 14 * kMiB);
+  Handle* reservation = nullptr;
+  ASSERT_TRUE(
+      cache.Insert(key(0), nullptr, &rdb::kNoopCacheItemHelper, 24 * kMiB, &reservation).ok());
+  cache.SetCapacity(32 * kMiB);
+  int misses = 0;
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    use(cache, 1'000'000 + i, compressed(i));
+    Handle* index = cache.Lookup(key(1), &kIndex);
+    misses += index == nullptr ? 1 : 0;
+    cache.Release(index != nullptr ? index : read_into(cache, 1, compressed(1), kIndex));
+  }
+  EXPECT_LE(misses, 10);
+  cache.Release(reservation, true);
+  for (std::size_t i = 0; i < pieces.size(); i += 16) {
+    cache.memory_allocator()->Deallocate(pieces[i]);
+  }
+  cache.EraseUnRefEntries();
+}
+
 TEST_F(BlockCacheTest, AnIndexIsNeverCompressed) {
   make_tiered();
   cache_.Release(read_in(1, compressed(1), kIndex));
