@@ -102,6 +102,9 @@ void destroy(rdb::Cache::ObjectPtr block, rdb::MemoryAllocator* memory) {
 
 const rdb::Cache::CacheItemHelper kCompressedHelper(rdb::CacheEntryRole::kDataBlock, destroy);
 
+// The bytes in use are looked at each time that the capacity was set so often: about once a second.
+constexpr std::uint32_t kCapacitiesForPinned = 10;
+
 // In each shard of the cache there must be room for several filters of large files, 5 MB each, even
 // if an eighth of the capacity is for them. Where there is not, each lookup reads a filter. The
 // number of shards is capacity/kCapacityOfShard, at least 1, rounded down to a power of two, and at
@@ -258,6 +261,7 @@ void BlockCache::SetCapacity(std::size_t capacity) {
 // around them.
 void BlockCache::drop_uncompressed() {
   const MutexLock guard(mutex_);
+  note_pinned();
   const std::size_t capacity = GetCapacity();
   const std::size_t room = capacity - std::min(capacity, reserved_bytes());
   const std::size_t uncompressed = room - compressed_share(room);
@@ -401,8 +405,21 @@ void BlockCache::choose_parts(std::uint32_t lookups, std::uint32_t misses,
   }
 }
 
+// To look at all blocks takes some ten milliseconds of a large cache, and is of use only where those
+// in use leave others no room.
+void BlockCache::note_pinned() {
+  if (++capacities_set_ % kCapacitiesForPinned != 0) return;
+  const bool is_overfull =
+      target_->GetUsage() > uncompressed_capacity_.load(std::memory_order_relaxed);
+  if (!is_overfull && pinned_bytes() == 0) return;
+  const std::size_t pinned = target_->GetPinnedUsage();
+  pinned_.store(pinned - std::min(pinned, reserved_bytes()), std::memory_order_relaxed);
+}
+
 std::size_t BlockCache::compressed_share(std::size_t room) const {
-  return is_tiered() ? compressed_part(room, other_parts_.load(std::memory_order_relaxed)) : 0;
+  if (!is_tiered()) return 0;
+  const std::size_t left = room - std::min(room, pinned_bytes());
+  return compressed_part(left, other_parts_.load(std::memory_order_relaxed));
 }
 
 void BlockCache::share_capacity(Blocking blocking) {

@@ -32,7 +32,8 @@ namespace basalt::block_cache {
 //             dictionaries) are never compressed here.
 // Budget      What reserves memory of the cache, memtables above all, makes blocks of both forms
 //             give way, and leaves them its room when it ends. Compressed blocks give way as they
-//             lie together, so that their memory can go back to the system. Uncompressed ones go as
+//             lie together, so that their memory can go back to the system. What is in use for long
+//             (indexes that iterators and files hold) has its room beside the parts. Uncompressed ones go as
 //             others come in; if by that too much memory would be held when the capacity is set,
 //             all go that are not in use, and the cache is tiered from then on.
 // Contract    rocksdb::Cache's, for keys of 16 bytes, which all keys of blocks are. Blocks must be
@@ -77,6 +78,9 @@ class BlockCache final : public rdb::CacheWrapper {
   std::size_t held_bytes() const;
   // Bytes of the capacity that are kept from blocks, for memtables and the like.
   std::size_t reserved_bytes() const { return reserved_.load(std::memory_order_relaxed); }
+  // Bytes of blocks in use, looked at once in ten calls of SetCapacity(); 0 as long as others have
+  // room beside them.
+  std::size_t pinned_bytes() const { return pinned_.load(std::memory_order_relaxed); }
 
  private:
   class Allocator;
@@ -102,6 +106,7 @@ class BlockCache final : public rdb::CacheWrapper {
   void drop_uncompressed();
   void wait_longer() BASALT_REQUIRES(mutex_);
   bool must_wait() BASALT_REQUIRES(mutex_);
+  void note_pinned() BASALT_REQUIRES(mutex_);
   std::size_t compressed_share(std::size_t room) const;
   void share_capacity(Blocking blocking);
   bool give_back(std::size_t held, Blocking blocking) BASALT_REQUIRES(mutex_);
@@ -112,6 +117,7 @@ class BlockCache final : public rdb::CacheWrapper {
   const std::shared_ptr<rdb::Cache> compressed_;
   std::atomic<std::size_t> capacity_;
   std::atomic<std::size_t> reserved_{0};
+  std::atomic<std::size_t> pinned_{0};
   // What of the capacity is for all but compressed blocks, and for these.
   std::atomic<std::size_t> uncompressed_capacity_;
   std::atomic<std::size_t> compressed_capacity_;
@@ -123,6 +129,7 @@ class BlockCache final : public rdb::CacheWrapper {
   std::atomic<std::uint32_t> index_misses_{0};
   // While tiered: so many eighths of the capacity are not for compressed blocks.
   std::atomic<std::size_t> other_parts_;
+  std::uint32_t capacities_set_ BASALT_GUARDED_BY(mutex_) = 0;
   bool has_large_indexes_ BASALT_GUARDED_BY(mutex_) = false;
   bool has_dropped_indexes_ BASALT_GUARDED_BY(mutex_) = false;  // since the last choice
   std::uint32_t backoff_rounds_ BASALT_GUARDED_BY(mutex_) = 1;

@@ -333,6 +333,32 @@ TEST_F(BlockCacheTest, AnIndexHasRoomBesideWhatIsReservedAndMemoryThatIsLost) {
   cache.EraseUnRefEntries();
 }
 
+// As those of files that a scan reads, or of level 0.
+TEST_F(BlockCacheTest, IndexesInUseLeaveRoomForWhatEachReadNeeds) {
+  BlockCache cache(32 * kMiB);
+  cache.begin_with(1024 * kMiB);
+  std::vector<Handle*> in_use;
+  for (std::uint64_t i = 0; i < 8; ++i) {
+    in_use.push_back(read_into(cache, 10 + i, std::string(512 * 1024, 'i'), kIndex));
+  }
+  int misses = 0;
+  for (std::uint64_t i = 0; i < 10'000; ++i) {
+    use(cache, 1'000'000 + i, compressed(i));
+    if (i % 100 == 0) cache.SetCapacity(32 * kMiB);  // as a memory budget does again and again
+    if (i == 5000) misses = 0;
+    Handle* dictionary = cache.Lookup(key(1), &kIndex);
+    misses += dictionary == nullptr ? 1 : 0;
+    cache.Release(dictionary != nullptr ? dictionary : read_into(cache, 1, compressed(1), kIndex));
+  }
+  EXPECT_LE(misses, 10);
+  EXPECT_GE(cache.pinned_bytes(), 8 * kMiB);
+  EXPECT_GT(cache.compressed_usage(), 16 * kMiB);
+  for (Handle* handle : in_use) cache.Release(handle);
+  for (int i = 0; i < 20; ++i) cache.SetCapacity(32 * kMiB);
+  EXPECT_LT(cache.pinned_bytes(), kMiB);
+  cache.EraseUnRefEntries();
+}
+
 TEST_F(BlockCacheTest, AnIndexIsNeverCompressed) {
   make_tiered();
   cache_.Release(read_in(1, compressed(1), kIndex));

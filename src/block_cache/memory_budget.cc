@@ -80,8 +80,10 @@ void MemoryBudget::apply(double seconds) {
       share_.next(resident, std::max<std::uint64_t>(held, cache_->held_bytes()), seconds);
   // Reserved bytes are memory of the rest, which has been counted.
   const std::uint64_t reserved = cache_->reserved_bytes();
+  // What is in use stays, however small the capacity is.
+  const std::uint64_t wanted = std::max(blocks, cache_->pinned_bytes() + kBlockCacheMin) + reserved;
   const std::uint64_t capacity =
-      std::min<std::uint64_t>(blocks + reserved, capacity_max_.load(std::memory_order_relaxed));
+      std::min<std::uint64_t>(wanted, capacity_max_.load(std::memory_order_relaxed));
   blocks_bytes_.store(capacity - std::min(capacity, reserved), std::memory_order_relaxed);
   cache_->SetCapacity(capacity);
 }

@@ -10,6 +10,7 @@
 #include <limits>
 #include <memory>
 #include <thread>
+#include <vector>
 
 #include "base/machine.h"
 #include "base/test_support.h"
@@ -155,6 +156,24 @@ TEST_F(MemoryBudgetTest, ACapacityThatWasSetIsNotExceededAndGivesWayAllTheSame) 
   EXPECT_EQ(budget.blocks_bytes(), 60 * kMiB);
   const Elsewhere taken(70 * kMiB);
   EXPECT_TRUE(comes_true([&] { return cache->GetCapacity() < 40 * kMiB; })) << cache->GetCapacity();
+}
+
+TEST_F(MemoryBudgetTest, BlocksInUseLeaveRoomForOthersHoweverMuchTheRestTakes) {
+  const auto cache = std::make_shared<BlockCache>(40 * kMiB);
+  std::vector<rdb::Cache::Handle*> in_use;
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    char key[16] = {};
+    std::memcpy(key, &i, sizeof i);
+    void* const block = cache->memory_allocator()->Allocate(kMiB);
+    ASSERT_TRUE(
+        cache->Insert({key, sizeof key}, block, &kBlock, kMiB, &in_use.emplace_back()).ok());
+  }
+  {
+    const std::uint64_t limit = resident_bytes();
+    const MemoryBudget budget([limit] { return limit; }, 0, cache, kAnyCapacity);
+    EXPECT_TRUE(comes_true([&] { return cache->GetCapacity() >= 28 * kMiB; }));
+  }
+  for (rdb::Cache::Handle* handle : in_use) cache->Release(handle);
 }
 
 TEST_F(MemoryBudgetTest, ACapacityThatIsSetLaterIsObeyedFromThenOn) {
