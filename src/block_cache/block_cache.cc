@@ -405,8 +405,8 @@ void BlockCache::choose_parts(std::uint32_t lookups, std::uint32_t misses,
   }
 }
 
-// To look at all blocks takes some ten milliseconds of a large cache, and is of use only where those
-// in use leave others no room.
+// To look at all blocks of a large cache takes some ten milliseconds, and is of use only where
+// those in use leave others no room.
 void BlockCache::note_pinned() {
   if (++capacities_set_ % kCapacitiesForPinned != 0) return;
   const bool is_overfull =

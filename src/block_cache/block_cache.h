@@ -32,10 +32,10 @@ namespace basalt::block_cache {
 //             dictionaries) are never compressed here.
 // Budget      What reserves memory of the cache, memtables above all, makes blocks of both forms
 //             give way, and leaves them its room when it ends. Compressed blocks give way as they
-//             lie together, so that their memory can go back to the system. What is in use for long
-//             (indexes that iterators and files hold) has its room beside the parts. Uncompressed ones go as
-//             others come in; if by that too much memory would be held when the capacity is set,
-//             all go that are not in use, and the cache is tiered from then on.
+//             lie together, so that their memory can go back to the system. Uncompressed
+//             ones go as others come in; if by that too much memory would be held when the capacity
+//             is set, all go that are not in use, and the cache is tiered from then on. What is in
+//             use for long (indexes that iterators and files hold) has its room beside the parts.
 // Contract    rocksdb::Cache's, for keys of 16 bytes, which all keys of blocks are. Blocks must be
 //             given to Insert() with their compressed form, as RocksDB does for those it reads and,
 //             with our patch 0007, for those it writes.
