@@ -195,6 +195,21 @@ class MtrOutput(unittest.TestCase):
             match = mtr._RESULT.match(line)
             self.assertEqual(match and (match["case"], match["result"]), expected, line)
 
+    def test_what_a_failed_case_said_is_kept(self) -> None:
+        result = mtr.MtrResult()
+        for line in ("basalt.insert 'innodb'  w2                  [ pass ]   12",
+                     "basalt.insert 'rocksdb' w2                  [ fail ]",
+                     "",
+                     "mysqltest: At line 69: query 'reap' failed",
+                     *(f"row {number}" for number in range(100)),
+                     "basalt.update                               [ skipped ]  x",
+                     "of the next case"):
+            result.read(line)
+        self.assertEqual((result.passed, result.failed, result.skipped), (1, ["basalt.insert"], 1))
+        said = result.said["basalt.insert 'rocksdb' w2"]
+        self.assertEqual(said[:2], ["mysqltest: At line 69: query 'reap' failed", "row 0"])
+        self.assertEqual(len(said), mtr._LINES_OF_FAILURE)
+
 
 class Processes(TemporaryFolder):
     def test_tail_begins_at_the_failed_step(self) -> None:

@@ -33,14 +33,41 @@ _RESULT = re.compile(r"^(?P<case>[\w-]+\.\S+)(?:\s+'[^']*')?(?:\s+w\d+)?"
                      r"\s+\[ (?P<result>[\w-]+) \]")
 
 
+# The lines behind a failed case that say why: the statement, its error, the results before it.
+_LINES_OF_FAILURE = 40
+
+
 @dataclass
 class MtrResult:
-    """What a run of the driver came to."""
+    """What a run of the driver came to.
+
+    `said`: what the driver printed of each failed case, by its name and combination.
+    """
 
     passed: int = 0
     failed: list[str] = field(default_factory=list)
     skipped: int = 0
     exit_code: int = 0
+    said: dict[str, list[str]] = field(default_factory=dict)
+    _failing: str = ""
+
+    def read(self, line: str) -> None:
+        """Takes in the next line of the driver's output."""
+        match = _RESULT.match(line)
+        if match is None:
+            lines = self.said.get(self._failing)
+            if lines is not None and line.strip() and len(lines) < _LINES_OF_FAILURE:
+                lines.append(line.rstrip())
+            return
+        self._failing = ""
+        if match["result"] == "pass":
+            self.passed += 1
+        elif match["result"] in ("fail", "retry-fail"):
+            self.failed.append(match["case"])
+            self._failing = line[:match.start("result")].rstrip(" [")
+            self.said[self._failing] = []
+        elif match["result"] in ("skipped", "disabled"):
+            self.skipped += 1
 
 
 def own_suites() -> list[str]:
@@ -142,15 +169,7 @@ def _run_driver(command: Sequence[str], test_dir: Path) -> MtrResult:
 
     def consume(line: str) -> None:
         ui.info("  " + line)
-        match = _RESULT.match(line)
-        if match is None:
-            return
-        if match["result"] == "pass":
-            result.passed += 1
-        elif match["result"] in ("fail", "retry-fail"):
-            result.failed.append(match["case"])
-        elif match["result"] in ("skipped", "disabled"):
-            result.skipped += 1
+        result.read(line)
 
     result.exit_code = stream_driver(command, consume, test_dir)
     return result

@@ -34,8 +34,9 @@ _THREAD_SAFETY = "tools/thread_safety"
 class Outcome:
     """What one step came to. `failures` name the failed cases, for the list at the end.
 
-    `last_lines`: the end of what a failed script printed, by its name. Scripts draw their cases by
-    chance, so that the seed in there is all there is of a failure; the log may be cut above it.
+    `last_lines`: the end of what a failed script or case printed, by its name. Scripts draw their
+    cases by chance, so that the seed in there is all there is of a failure; the log may be cut
+    above it.
     """
 
     passed: int = 0
@@ -117,7 +118,7 @@ def _report(results: Sequence[tuple[str, Outcome, float]]) -> bool:
     ui.console.print(table)
     for name, outcome, _ in results:
         for script, lines in outcome.last_lines.items():
-            ui.console.rule(f"The end of what {script} printed", align="left")
+            ui.console.rule(f"From what {script} printed", align="left")
             for line in lines:
                 ui.info(line)
         for failure in outcome.failures:
@@ -192,7 +193,10 @@ def _unit(context: Context) -> Outcome:
         for case in ElementTree.parse(report).iter("testcase"):
             if case.get("status") == "run" and case.find("skipped") is None:
                 name = f"{case.get('classname')}.{case.get('name')}"
-                outcome.add(name, case.find("failure") is None)
+                failure = case.find("failure")
+                outcome.add(name, failure is None)
+                if failure is not None:
+                    outcome.last_lines[name] = (failure.text or "").splitlines()[:_LAST_LINES]
     # A program that crashed has left no report of its own.
     for case in ElementTree.parse(reports / "ctest.junit").iter("testcase"):
         if case.get("status") != "run" and not (reports / f"{case.get('name')}_test.xml").exists():
@@ -206,7 +210,7 @@ def _sql(context: Context) -> Outcome:
         return Outcome(note=f"nothing to run: no {layout.PLUGIN_NAME}")
     with locking.exclusive(layout.build_dir(context.flavour) / "mtr.lock", "the SQL tests"):
         result = mtr.run(context.release, context.flavour, context.mtr_arguments)
-    outcome = Outcome(result.passed, result.failed)
+    outcome = Outcome(result.passed, result.failed, last_lines={**result.said})
     if result.exit_code != 0 and not result.failed:
         outcome.failures.append(f"mariadb-test-run.pl ended with exit code {result.exit_code}")
     if result.skipped:
