@@ -263,7 +263,7 @@ void BlockCache::drop_uncompressed() {
   const MutexLock guard(mutex_);
   note_pinned();
   const std::size_t capacity = GetCapacity();
-  const std::size_t room = capacity - std::min(capacity, reserved_bytes());
+  const std::size_t room = room_of(capacity);
   const std::size_t uncompressed = room - compressed_share(room);
   const std::size_t may_hold = uncompressed + capacity / kHoldShare + kLossOfSizes;
   if (memory_->blocks().held_bytes() <= may_hold) return;
@@ -405,15 +405,24 @@ void BlockCache::choose_parts(std::uint32_t lookups, std::uint32_t misses,
   }
 }
 
+std::size_t BlockCache::room_of(std::size_t capacity) const {
+  return capacity - std::min(capacity, reserved_bytes());
+}
+
 // To look at all blocks of a large cache takes some ten milliseconds, and is of use only where
-// those in use leave others no room.
+// those in use leave others no room: from when they fill all that is not for compressed blocks
+// until they fill less than half of it.
 void BlockCache::note_pinned() {
   if (++capacities_set_ % kCapacitiesForPinned != 0) return;
   const bool is_overfull =
       target_->GetUsage() > uncompressed_capacity_.load(std::memory_order_relaxed);
   if (!is_overfull && pinned_bytes() == 0) return;
-  const std::size_t pinned = target_->GetPinnedUsage();
-  pinned_.store(pinned - std::min(pinned, reserved_bytes()), std::memory_order_relaxed);
+  const std::size_t pinned_or_reserved = target_->GetPinnedUsage();
+  const std::size_t pinned = pinned_or_reserved - std::min(pinned_or_reserved, reserved_bytes());
+  const std::size_t room = room_of(GetCapacity());
+  const std::size_t parts = other_parts_.load(std::memory_order_relaxed);
+  const std::size_t beside_compressed = is_tiered() ? room - compressed_part(room, parts) : room;
+  pinned_.store(pinned < beside_compressed / 2 ? 0 : pinned, std::memory_order_relaxed);
 }
 
 std::size_t BlockCache::compressed_share(std::size_t room) const {
@@ -428,11 +437,10 @@ void BlockCache::share_capacity(Blocking blocking) {
   const std::size_t used = blocks.used_bytes();
   const std::size_t held = std::max(blocks.held_bytes(), used);
   const std::size_t lost = held - used - std::min(held - used, capacity / kLossShare);
-  const std::size_t reserved = std::min(capacity, reserved_bytes());
-  const std::size_t room = capacity - reserved;
+  const std::size_t room = room_of(capacity);
   const std::size_t left = room - std::min(room / 2, lost);
   const std::size_t compressed = compressed_share(left);
-  const std::size_t wanted = reserved + left - compressed;
+  const std::size_t wanted = capacity - room + left - compressed;
   const auto is_near = [&](std::size_t is, std::size_t should_be) {
     return (is < should_be ? should_be - is : is - should_be) <= capacity / kSteps;
   };

@@ -78,8 +78,8 @@ class BlockCache final : public rdb::CacheWrapper {
   std::size_t held_bytes() const;
   // Bytes of the capacity that are kept from blocks, for memtables and the like.
   std::size_t reserved_bytes() const { return reserved_.load(std::memory_order_relaxed); }
-  // Bytes of blocks in use, looked at once in ten calls of SetCapacity(); 0 as long as others have
-  // room beside them.
+  // Bytes of blocks in use, looked at once in ten calls of SetCapacity(); 0 where others have room
+  // beside them.
   std::size_t pinned_bytes() const { return pinned_.load(std::memory_order_relaxed); }
 
  private:
@@ -107,6 +107,8 @@ class BlockCache final : public rdb::CacheWrapper {
   void wait_longer() BASALT_REQUIRES(mutex_);
   bool must_wait() BASALT_REQUIRES(mutex_);
   void note_pinned() BASALT_REQUIRES(mutex_);
+  // Bytes of a capacity that are not reserved.
+  std::size_t room_of(std::size_t capacity) const;
   std::size_t compressed_share(std::size_t room) const;
   void share_capacity(Blocking blocking);
   bool give_back(std::size_t held, Blocking blocking) BASALT_REQUIRES(mutex_);

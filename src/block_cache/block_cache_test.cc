@@ -353,9 +353,11 @@ TEST_F(BlockCacheTest, IndexesInUseLeaveRoomForWhatEachReadNeeds) {
   EXPECT_LE(misses, 10);
   EXPECT_GE(cache.pinned_bytes(), 8 * kMiB);
   EXPECT_GT(cache.compressed_usage(), 16 * kMiB);
-  for (Handle* handle : in_use) cache.Release(handle);
+  // Few of them leave others their room: they are not looked for any more.
+  for (std::size_t i = 1; i < in_use.size(); ++i) cache.Release(in_use[i]);
   for (int i = 0; i < 20; ++i) cache.SetCapacity(32 * kMiB);
-  EXPECT_LT(cache.pinned_bytes(), kMiB);
+  EXPECT_EQ(cache.pinned_bytes(), 0);
+  cache.Release(in_use[0]);
   cache.EraseUnRefEntries();
 }
 

@@ -98,6 +98,10 @@ bool GuardedFileSystem::is_own(const std::string& path) const {
   return directory_of(path) == directory_;
 }
 
+bool GuardedFileSystem::is_own_data_file(const std::string& path) const {
+  return is_data_file(path) && is_own(path);
+}
+
 rdb::IOStatus GuardedFileSystem::check_refusal() {
   const MutexLock guard(mutex_);
   return refusal_.empty() ? rdb::IOStatus() : rdb::IOStatus::IOError(refusal_);
@@ -199,7 +203,7 @@ rdb::IOStatus GuardedFileSystem::NewDirectory(const std::string& path,
 
 rdb::IOStatus GuardedFileSystem::DeleteFile(const std::string& path, const rdb::IOOptions& options,
                                             rdb::IODebugContext* debug) {
-  if (is_data_file(path) && is_own(path) && kept_files_.keep(path)) return rdb::IOStatus::OK();
+  if (is_own_data_file(path) && kept_files_.keep(path)) return rdb::IOStatus::OK();
   return FileSystemWrapper::DeleteFile(path, options, debug);
 }
 
@@ -209,7 +213,7 @@ rdb::IOStatus GuardedFileSystem::RenameFile(const std::string& from, const std::
   if (!to.ends_with("/CURRENT") || !is_own(to)) {
     // A data file whose removal is put off gets another name first; RocksDB removes what cannot be
     // renamed.
-    if (is_data_file(from) && is_own(from) && kept_files_.is_needed()) return rdb::IOStatus::Busy();
+    if (is_own_data_file(from) && kept_files_.is_needed()) return rdb::IOStatus::Busy();
     return retryable(FileSystemWrapper::RenameFile(from, to, options, debug));
   }
   // RocksDB syncs the new manifest, but its name not before this one's.

@@ -84,6 +84,7 @@ class GuardedFileSystem final : public rdb::FileSystemWrapper {
   Status set_aside(const std::string& wal, const std::string& folder);
   // Whether `path` lies in the database's directory.
   bool is_own(const std::string& path) const;
+  bool is_own_data_file(const std::string& path) const;
   // The error of refuse(), once that was called.
   rdb::IOStatus check_refusal();
   // Wraps what RocksDB writes: `file`, of `size` bytes.
