@@ -30,4 +30,6 @@ void give_freed_memory_back_early() {
   mallopt(M_TRIM_THRESHOLD, kFreeBytesMax);
 }
 
+void give_freed_memory_back_now() { malloc_trim(0); }
+
 }  // namespace basalt

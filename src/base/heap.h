@@ -15,4 +15,9 @@ namespace basalt {
 // Threads     Before others allocate much, once.
 void give_freed_memory_back_early();
 
+// Gives freed pages back also from between pieces that are in use (malloc_trim(3)). Takes some ten
+// milliseconds for a gigabyte of heaps, each of which is locked meanwhile: where memory is short.
+// Any thread.
+void give_freed_memory_back_now();
+
 }  // namespace basalt

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/heap.h"
 #include "base/machine.h"
 #include "block_cache/block_cache.h"
 #include "block_cache/block_sizes.h"
@@ -20,6 +21,11 @@ constexpr unsigned kIntervalsForLimit = 10;
 constexpr double kForgetSeconds = 10;
 constexpr std::uint64_t kFreeParts = 10;
 constexpr std::uint64_t kFreeMin = 40 * kMiB;
+// Freed memory is given back at most once in so many seconds, and less often, up to the second, the
+// less it was of use: less than limit/kUsefulShare, 8 MB of 512.
+constexpr double kPauseMin = 2;
+constexpr double kPauseMax = 64;
+constexpr std::uint64_t kUsefulShare = 64;
 
 }  // namespace
 
@@ -86,6 +92,17 @@ void MemoryBudget::apply(double seconds) {
       std::min<std::uint64_t>(wanted, capacity_max_.load(std::memory_order_relaxed));
   blocks_bytes_.store(capacity - std::min(capacity, reserved), std::memory_order_relaxed);
   cache_->SetCapacity(capacity);
+  give_back_if_short(resident, seconds);
+}
+
+void MemoryBudget::give_back_if_short(std::uint64_t resident, double seconds) {
+  const std::uint64_t limit = share_.limit();
+  since_given_back_ += seconds;
+  if (resident + BlocksShare::free_bytes(limit) / 2 <= limit || since_given_back_ < pause_) return;
+  give_freed_memory_back_now();
+  since_given_back_ = 0;
+  const bool was_useful = resident_bytes() + limit / kUsefulShare < resident;
+  pause_ = was_useful ? kPauseMin : std::clamp(2 * pause_, kPauseMin, kPauseMax);
 }
 
 }  // namespace basalt::block_cache

@@ -29,6 +29,7 @@ class BlocksShare {
   static std::uint64_t free_bytes(std::uint64_t limit);
 
   void set_limit(std::uint64_t limit) { limit_ = limit; }
+  std::uint64_t limit() const { return limit_; }
   // Beside what is seen, so much is about to be needed.
   void expect(std::uint64_t bytes) { highest_rest_ += bytes; }
   // How many bytes of blocks there may be. `resident`: of the process; `blocks`: of them, those of
@@ -42,6 +43,8 @@ class BlocksShare {
 };
 
 // Keeps the capacity of the cache to that share, from a thread of its own, until its destruction.
+// Where the rest takes most of what is to be left free, memory that was freed and that the heaps
+// have kept goes back to the system.
 class MemoryBudget {
  public:
   // `limit`: says how many bytes the process may take; it is asked now, then about once a second,
@@ -65,12 +68,15 @@ class MemoryBudget {
  private:
   void run();
   void apply(double seconds);
+  void give_back_if_short(std::uint64_t resident, double seconds);
 
   const std::function<std::uint64_t()> limit_;
   const std::shared_ptr<BlockCache> cache_;
   std::atomic<std::uint64_t> capacity_max_;
   BlocksShare share_;
   std::atomic<std::uint64_t> blocks_bytes_{0};
+  double since_given_back_ = 0;  // seconds
+  double pause_ = 0;             // before it is done again
   Mutex mutex_{MutexRank::kMemoryBudget};
   ConditionVariable wake_;
   bool must_stop_ BASALT_GUARDED_BY(mutex_) = false;

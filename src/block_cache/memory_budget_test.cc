@@ -202,5 +202,21 @@ TEST_F(MemoryBudgetTest, MemoryOfBlocksThatNobodyReadsGoesBackToTheSystem) {
   EXPECT_TRUE(comes_true([&] { return cache->held_bytes() < 45 * kMiB; })) << cache->held_bytes();
 }
 
+TEST_F(MemoryBudgetTest, WhatWasFreedGoesBackToTheSystemWhereMemoryIsShort) {
+  // All but a few pieces between them, which keep malloc() from giving it back by itself.
+  std::vector<std::unique_ptr<char[]>> pieces(64 * kMiB / 1024);
+  for (auto& piece : pieces) {
+    piece = std::make_unique_for_overwrite<char[]>(1024);
+    std::memset(piece.get(), 1, 1024);
+  }
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    if (i % 256 != 255) pieces[i].reset();
+  }
+  const std::uint64_t before = resident_bytes();
+  const auto cache = std::make_shared<BlockCache>(16 * kMiB);
+  const MemoryBudget budget([before] { return before; }, 0, cache, kAnyCapacity);
+  EXPECT_TRUE(comes_true([&] { return resident_bytes() < before - 40 * kMiB; }));
+}
+
 }  // namespace
 }  // namespace basalt::block_cache
