@@ -130,7 +130,8 @@ void Session::register_statement() {
   transaction_->set_memory_limits({.bytes_max = batch_bytes_max(thd_),
                                    .spills_at = batch_spill_bytes(thd_),
                                    .scarce_above = database_options.batch_bytes_max,
-                                   .is_two_phase = opt_bin_log});
+                                   .is_two_phase = opt_bin_log,
+                                   .merges_meanwhile = true});
   commits_in_the_middle_ = commits_in_the_middle(thd_);
   trans_register_ha(thd_, false, g_plugin->hton, 0);
   if (thd_test_options(thd_, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN)) {

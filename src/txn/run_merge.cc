@@ -96,10 +96,11 @@ std::set<kv::FamilyId> families_of(std::span<const std::shared_ptr<const Spilled
 }  // namespace
 
 Status merge_runs(kv::Database& database, std::span<const std::shared_ptr<const SpilledRun>> runs,
-                  const std::string& path, TransactionProgress& progress, SpilledRuns& merged) {
+                  const std::string& path, TransactionProgress& progress, SpilledRuns& merged,
+                  const std::stop_token& stop) {
   BASALT_DEBUG_ASSERT(!runs.empty());
-  RunWriter removals(database, path + "removals-");
-  RunWriter net(database, path);
+  RunWriter removals(database, path + "removals-", /*is_merged=*/true);
+  RunWriter net(database, path, /*is_merged=*/true);
   for (const kv::FamilyId family : families_of(runs)) {
     std::vector<std::unique_ptr<ChangeSource>> sources;
     for (const auto& run : runs) {
@@ -108,6 +109,7 @@ Status merge_runs(kv::Database& database, std::span<const std::shared_ptr<const 
     FamilyMerge merge(std::move(sources));
     BASALT_TRY(merge.seek_to_first());
     while (merge.is_valid()) {
+      if (stop.stop_requested()) return Status::of(ErrorCode::kInterrupted);
       const ChangeSource& newest = merge.newest();
       const NetChange change = net_change(merge.oldest().kind(), newest.kind());
       if (change.has_removal_below) {
@@ -123,6 +125,7 @@ Status merge_runs(kv::Database& database, std::span<const std::shared_ptr<const 
   }
   auto lower = removals.finish();
   if (!lower.is_ok()) return lower.take_status();
+  if (stop.stop_requested()) return Status::of(ErrorCode::kInterrupted);
   auto upper = net.finish();
   if (!upper.is_ok()) return upper.take_status();
   for (auto* const run : {&lower.value(), &upper.value()}) {

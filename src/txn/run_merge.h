@@ -1,6 +1,7 @@
 #pragma once
 #include <memory>
 #include <span>
+#include <stop_token>
 #include <string>
 
 #include "base/status.h"
@@ -16,9 +17,10 @@ namespace basalt::txn {
 //
 // Arguments   `path`: what the paths of the new files begin with. `merged`: what is made is
 //             appended, the oldest first. `progress` counts bytes.
-// Errors      kNoSpace, kIoError, kCorruption: nothing is appended. What was written is left to the
-//             owner of the files' directory.
+// Errors      kNoSpace, kIoError, kCorruption, kInterrupted when `stop` asks for it: nothing is
+//             appended. What was written is left to the owner of the files' directory.
 Status merge_runs(kv::Database& database, std::span<const std::shared_ptr<const SpilledRun>> runs,
-                  const std::string& path, TransactionProgress& progress, SpilledRuns& merged);
+                  const std::string& path, TransactionProgress& progress, SpilledRuns& merged,
+                  const std::stop_token& stop = {});
 
 }  // namespace basalt::txn

@@ -1,9 +1,12 @@
 #include "txn/run_merge.h"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "txn/run_writer.h"
 #include "txn/spill_test_support.h"
@@ -55,9 +58,10 @@ TEST_F(RunMergeTest, ManyRunsAreMergedToFewFilesOfTheSameChanges) {
     const Map before = rows;
     const auto transaction = store_.begin();
     transaction->begin_statement(test::kRr);
+    const bool merges_meanwhile = below(2) == 0;
     for (std::uint32_t part = 1 + below(60); part != 0; --part) {
       for (std::uint32_t i = 1 + below(4); i != 0; --i) change(*transaction, rows);
-      spill(*transaction);
+      spill(*transaction, merges_meanwhile);
       if (below(10) == 0) transaction->set_savepoint();
     }
     const std::size_t runs = info_of(*transaction).runs;
@@ -81,6 +85,165 @@ TEST_F(RunMergeTest, ManyRunsAreMergedToFewFilesOfTheSameChanges) {
     EXPECT_EQ(committed(), rows) << "after a compaction";
   }
   EXPECT_GT(most_runs, 20u);
+}
+
+class MergeMeanwhileTest : public RunMergeTest {
+ protected:
+  MergeMeanwhileTest() {
+    transaction_->begin_statement(test::kRr);
+    change(*transaction_, rows_);
+  }
+  ~MergeMeanwhileTest() override {
+    commit(*transaction_);
+    EXPECT_EQ(committed(), rows_);
+    EXPECT_FALSE(has_directories());
+  }
+  std::size_t runs() { return info_of(*transaction_).runs; }
+  // Of runs and merges, which are numbered together; a merge is seen with the next run.
+  int next_number() { return runs() == 0 ? 0 : next_run_in(load_directory()); }
+  // All that is changed is undone now and then, and a run may be a larger one than asked for.
+  void make_run() {
+    for (const int before = next_number(); next_number() == before;) {
+      change(*transaction_, rows_);
+      change(*transaction_, rows_);
+      spill(*transaction_, true);
+    }
+  }
+  void make_runs(std::size_t count) {
+    for (; count != 0; --count) make_run();
+  }
+  bool has_begun_merge() { return static_cast<std::size_t>(next_number()) != runs(); }
+  // A run takes in what is merged by then.
+  void await_merge() {
+    basalt::test::await([&] {
+      const std::size_t before = runs();
+      make_run();
+      return runs() < before;
+    });
+  }
+
+  const std::unique_ptr<Transaction> transaction_ = store_.begin();
+  Map rows_;
+};
+
+TEST_F(MergeMeanwhileTest, ManyRunsBecomeFewerWhileTheTransactionGoesOn) {
+  while (runs() < 11) make_run();
+  EXPECT_FALSE(has_begun_merge()) << "so few that the commit would leave them";
+  await_merge();
+  for (int round = 0; round < 10; ++round) {
+    make_runs(10);
+    expect_reads(*transaction_, rows_);
+    expect_walk(*transaction_, rows_);
+  }
+}
+
+TEST_F(MergeMeanwhileTest, ASavepointLiesBetweenRunsAlsoWhenThoseBeforeItAreMerged) {
+  const basalt::test::Hold hold("txn.spill.merge_behind");
+  while (runs() < 15) make_run();
+  const Map before = rows_;
+  const std::size_t savepoint = transaction_->set_savepoint();
+  make_runs(3);
+  ASSERT_TRUE(has_begun_merge());
+  hold.release();
+  await_merge();
+  must(transaction_->rollback_to_savepoint(savepoint));
+  rows_ = before;
+  expect_reads(*transaction_, rows_);
+  make_runs(20);
+  expect_reads(*transaction_, rows_);
+}
+
+TEST_F(MergeMeanwhileTest, RunsWithASavepointBetweenThemAreNotMerged) {
+  std::vector<std::pair<std::size_t, Map>> savepoints;
+  for (int i = 0; i < 5; ++i) {
+    for (const std::size_t end = runs() + 4; runs() < end;) make_run();
+    savepoints.emplace_back(transaction_->set_savepoint(), rows_);
+  }
+  make_run();
+  EXPECT_FALSE(has_begun_merge());
+  for (; !savepoints.empty(); savepoints.pop_back()) {
+    must(transaction_->rollback_to_savepoint(savepoints.back().first));
+    rows_ = savepoints.back().second;
+    expect_reads(*transaction_, rows_);
+  }
+}
+
+TEST_F(MergeMeanwhileTest, AMergeOfRunsThatAreRolledBackIsGivenUp) {
+  make_runs(2);
+  const Map before = rows_;
+  const std::size_t runs_before = runs();
+  const std::size_t savepoint = transaction_->set_savepoint();
+  const basalt::test::Hold hold("txn.spill.merge_behind");
+  while (runs() < 14) make_run();
+  ASSERT_TRUE(has_begun_merge());
+  hold.release();
+  must(transaction_->rollback_to_savepoint(savepoint));
+  rows_ = before;
+  EXPECT_EQ(runs(), runs_before);
+  EXPECT_EQ(file_count(load_directory()), runs_before);
+  expect_reads(*transaction_, rows_);
+  await_merge();
+}
+
+TEST_F(MergeMeanwhileTest, ReturnsToSavepointsUndoWhatCameAfterThemWhateverIsMerged) {
+  std::size_t merges = 0;
+  for (int round = 0; round < 10; ++round) {
+    SCOPED_TRACE(round);
+    std::vector<std::pair<std::size_t, Map>> savepoints;
+    // With many more a run becomes a large one.
+    for (int step = 0; step < 60 && runs() < 32; ++step) {
+      const std::size_t before = runs();
+      make_run();
+      merges += runs() < before ? 1 : 0;
+      if (below(20) == 0) savepoints.emplace_back(transaction_->set_savepoint(), rows_);
+      if (below(30) == 0 && !savepoints.empty()) {
+        savepoints.resize(1 + below(static_cast<std::uint32_t>(savepoints.size())));
+        must(transaction_->rollback_to_savepoint(savepoints.back().first));
+        rows_ = savepoints.back().second;
+      }
+      if (below(10) == 0) std::this_thread::sleep_for(std::chrono::milliseconds(3));
+      if (below(4) == 0) expect_reads(*transaction_, rows_);
+    }
+    commit(*transaction_);
+    EXPECT_EQ(committed(), rows_);
+    transaction_->begin_statement(test::kRr);
+    change(*transaction_, rows_);
+  }
+  EXPECT_GT(merges, 5u);
+}
+
+TEST_F(MergeMeanwhileTest, AMergeThatFailsLeavesTheRunsToTheCommit) {
+  while (runs() < 11) make_run();
+  const fs::path directory = load_directory();
+  const std::string merged = "run" + std::to_string(next_number() + 1) + "-";
+  fs::create_directory(directory / (merged + std::to_string(kFamily) + "-1.sst"));
+  make_runs(30);
+  EXPECT_EQ(next_run_in(directory), static_cast<int>(runs()) + 1) << "no other merge was begun";
+  expect_reads(*transaction_, rows_);
+}
+
+TEST_F(MergeMeanwhileTest, ACommitWaitsForWhatIsBeingMergedOfMany) {
+  const basalt::test::Hold hold("txn.spill.merge_behind");
+  while (runs() < 14) make_run();
+  std::thread committer([&] { commit(*transaction_); });
+  basalt::test::await([&] { return info_of(*transaction_).step == TransactionStep::kMerging; });
+  hold.release();
+  committer.join();
+}
+
+TEST_F(MergeMeanwhileTest, OneTransactionMergesAtATime) {
+  const basalt::test::Hold hold("txn.spill.merge_behind");
+  while (runs() < 14) make_run();
+  ASSERT_TRUE(has_begun_merge());
+  const auto other = store_.begin();
+  other->begin_statement(test::kRr);
+  for (std::uint32_t i = kNumbers; i < kNumbers + 20; ++i) {
+    test::put(*other, key_of(i), std::string(1 << (i - kNumbers), 'v'));
+    spill(*other, true);
+  }
+  EXPECT_EQ(info_of(*other).runs, 20u);
+  hold.release();
+  must(other->rollback());
 }
 
 // RocksDB would write the memtable to a file while all writers wait.

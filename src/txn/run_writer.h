@@ -32,9 +32,11 @@ NetChange net_change(ChangeKind oldest, ChangeKind newest);
 // Threads     One at a time.
 class RunWriter {
  public:
-  // `path`: what the paths of its files begin with.
-  RunWriter(kv::Database& database, std::string path)
-      : database_(database), path_(std::move(path)) {}
+  // `path`: what the paths of its files begin with. `is_merged`: it is made of others.
+  RunWriter(kv::Database& database, std::string path, bool is_merged = false)
+      : database_(database), path_(std::move(path)) {
+    content_.is_merged = is_merged;
+  }
 
   // The keys of a family ascend; what follows those of another family is of none before.
   Status add(kv::FamilyId family, ChangeKind kind, std::string_view key, std::string_view value);

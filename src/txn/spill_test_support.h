@@ -58,16 +58,16 @@ class SpillTest : public ::testing::Test {
                       is_there ? std::span<const std::string_view>() : std::span(&name, 1)));
     }
   }
-  // Moves what is in memory to files.
-  static void spill(Transaction& transaction) {
-    transaction.set_memory_limits({.spills_at = 1});
+  // Moves what is in memory to files; `merges`: of which some are merged by a thread then, perhaps.
+  static void spill(Transaction& transaction, bool merges = false) {
+    transaction.set_memory_limits({.spills_at = 1, .merges_meanwhile = merges});
     must(transaction.spill_if_large());
     transaction.set_memory_limits({});
   }
   void change_often(Transaction& transaction, Map& rows, std::uint32_t count) {
     for (; count != 0; --count) {
       change(transaction, rows);
-      if (below(6) == 0) spill(transaction);
+      if (below(6) == 0) spill(transaction, below(4) != 0);
     }
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <system_error>
 #include <utility>
 
 #include "base/assert.h"
@@ -24,6 +25,12 @@ constexpr std::size_t kRunsOfLevel0Max = 16;
 constexpr std::uint64_t kShareOfMerge = 6;
 // Of each a block and an index are in memory meanwhile.
 constexpr std::size_t kRunsOfMergeMax = 64;
+// With fewer of one size than this two of them are more than that part, and are left.
+constexpr std::size_t kRunsOfEqualSizeMerged = 2 * kShareOfMerge;
+// So many are merged while the transaction goes on: a file of them takes memory, as above, beside
+// what the transaction has.
+constexpr std::size_t kRunsOfMergeMeanwhile = 6;
+static_assert(kRunsOfMergeMeanwhile < kRunsOfEqualSizeMerged);
 
 // Leaves of a section what was done last to each key. Returns the removals for a run below.
 std::vector<BatchEntry> reduce(std::vector<BatchEntry>& entries) {
@@ -73,6 +80,8 @@ Status SpilledChanges::make_directory() {
   return Status::ok();
 }
 
+std::string SpilledChanges::new_name() { return "run" + std::to_string(next_name_++) + "-"; }
+
 void SpilledChanges::note_runs() {
   progress_.bytes_in_files = bytes_of(runs_);
   progress_.runs = runs_.size();
@@ -81,7 +90,7 @@ void SpilledChanges::note_runs() {
 Status SpilledChanges::write_run(std::span<const BatchEntry> entries, bool may_interrupt) {
   if (entries.empty()) return Status::ok();
   BASALT_FAILPOINT("txn.spill.write");
-  const std::string name = "run" + std::to_string(next_name_++) + "-";
+  const std::string name = new_name();
   RunWriter writer(database_, directory_->path() + "/" + name);
   const auto write = [&]() -> Status {
     for (const BatchEntry& entry : entries) {
@@ -124,7 +133,80 @@ Status SpilledChanges::append(BatchSections& sections, std::span<std::size_t> en
   return Status::ok();
 }
 
+void SpilledChanges::begin_merge(std::span<const std::size_t> savepoints, MergeSlot& slot) {
+  if (merger_ != nullptr || !may_merge_meanwhile_ || runs_.size() < kRunsOfEqualSizeMerged) return;
+  const auto group_at = [this](std::size_t first) {
+    return std::span(runs_).subspan(first, kRunsOfMergeMeanwhile);
+  };
+  const auto may_begin_at = [&](std::size_t first) {
+    const auto is_merged = [](const auto& run) { return run->is_merged(); };
+    const auto lies_within = [&](std::size_t runs) {
+      return runs > first && runs < first + kRunsOfMergeMeanwhile;
+    };
+    return std::ranges::none_of(group_at(first), is_merged) &&
+           std::ranges::none_of(savepoints, lies_within);
+  };
+  std::size_t first = 0;
+  const std::size_t last = runs_.size() - kRunsOfMergeMeanwhile;
+  while (first <= last && !may_begin_at(first)) ++first;
+  if (first > last) return;
+  const auto runs = group_at(first);
+  wal::Health& health = database_.health();
+  // Without room, slot or thread it is tried again behind the next run.
+  if (!health.check_room_for(bytes_of(runs) + health.reserved_bytes()).is_ok()) return;
+  auto holder = slot.take();
+  if (!holder) return;
+  try {
+    merger_ = std::make_unique<RunMerger>(database_, *directory_, new_name(),
+                                          SpilledRuns(runs.begin(), runs.end()), first,
+                                          std::move(*holder));
+  } catch (const std::system_error&) {
+    return;
+  }
+}
+
+void SpilledChanges::give_up_merge(std::size_t count) {
+  if (merger_ != nullptr && count < merger_->end()) merger_.reset();
+}
+
+std::optional<SpilledChanges::Merged> SpilledChanges::end_merge() {
+  if (merger_ == nullptr || !merger_->is_done()) return std::nullopt;
+  return take_merged();
+}
+
+std::optional<SpilledChanges::Merged> SpilledChanges::take_merged() {
+  SpilledRuns merged;
+  const Status status = merger_->wait(merged);
+  const std::size_t first = merger_->first();
+  const std::size_t end = merger_->end();
+  merger_.reset();
+  if (!status.is_ok()) {
+    status.ignore("the runs are as they were, and the commit merges them or says why not");
+    may_merge_meanwhile_ = false;
+    return std::nullopt;
+  }
+  replace_runs(first, end, merged);
+  return Merged{.end = end, .less = end - first - merged.size()};
+}
+
+void SpilledChanges::replace_runs(std::size_t first, std::size_t end, const SpilledRuns& merged) {
+  BASALT_DEBUG_ASSERT(first < end && end <= runs_.size() && merged.size() <= 2);
+  const auto begin = runs_.begin() + static_cast<std::ptrdiff_t>(first);
+  const auto behind = runs_.begin() + static_cast<std::ptrdiff_t>(end);
+  for (auto run = begin; run != behind; ++run) (*run)->remove_files();
+  runs_.insert(runs_.erase(begin, behind), merged.begin(), merged.end());
+  note_runs();
+}
+
 Status SpilledChanges::merge(const std::function<void()>& note_merged) {
+  // So few are left as they are.
+  if (runs_.size() < kRunsOfEqualSizeMerged && merger_ != nullptr && !merger_->is_done()) {
+    merger_.reset();
+  }
+  if (merger_ != nullptr) {
+    const StepScope scope(progress_, TransactionStep::kMerging);
+    if (take_merged()) note_merged();
+  }
   std::size_t most = kRunsOfCommitMax;
   for (std::size_t before = 0; runs_.size() > most && runs_.size() != before;) {
     before = runs_.size();
@@ -165,7 +247,7 @@ Status SpilledChanges::merge_group(std::size_t first, std::size_t count,
   if (!room.is_ok()) return refuse(std::move(room));
   BASALT_FAILPOINT("txn.spill.merge");
   BASALT_HOLDPOINT("txn.spill.merge");
-  const std::string name = "run" + std::to_string(next_name_++) + "-";
+  const std::string name = new_name();
   SpilledRuns written;
   Status status =
       merge_runs(database_, {begin, end}, directory_->path() + "/" + name, progress_, written);
@@ -175,11 +257,7 @@ Status SpilledChanges::merge_group(std::size_t first, std::size_t count,
     return status.is(ErrorCode::kNoSpace) ? refuse(std::move(status)) : std::move(status);
   }
   left = written.size();
-  BASALT_DEBUG_ASSERT(left <= 2);
-  for (auto run = begin; run != end; ++run) (*run)->remove_files();
-  const auto behind = runs_.erase(begin, end);
-  runs_.insert(behind, written.begin(), written.end());
-  note_runs();
+  replace_runs(first, first + count, written);
   note_merged();
   return Status::ok();
 }
@@ -195,6 +273,7 @@ Status SpilledChanges::make_way() const {
 
 void SpilledChanges::drop_from(std::size_t count) {
   BASALT_DEBUG_ASSERT(count <= runs_.size());
+  BASALT_DEBUG_ASSERT(merger_ == nullptr || count >= merger_->end());
   for (; runs_.size() > count; runs_.pop_back()) runs_.back()->remove_files();
   note_runs();
 }
@@ -209,7 +288,7 @@ Status SpilledChanges::find(kv::FamilyId family, std::string_view key, OwnVersio
 }
 
 Result<LoadedFiles> SpilledChanges::take(std::vector<std::uint32_t> indexes) {
-  BASALT_ASSERT(!is_empty() && !indexes.empty() && directory_ != nullptr);
+  BASALT_ASSERT(!is_empty() && !indexes.empty() && directory_ != nullptr && merger_ == nullptr);
   LoadedFiles loaded;
   loaded.indexes = std::move(indexes);
   // Which of the keys were there before is not known: an entry of the files' own tells whether they
@@ -239,9 +318,11 @@ Result<LoadedFiles> SpilledChanges::take(std::vector<std::uint32_t> indexes) {
 }
 
 void SpilledChanges::clear() {
+  BASALT_DEBUG_ASSERT(merger_ == nullptr);
   runs_.clear();
   directory_.reset();
   bytes_ = 0;
+  may_merge_meanwhile_ = true;
   note_runs();
 }
 

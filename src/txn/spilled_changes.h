@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@
 #include "txn/batch_sections.h"
 #include "txn/loaded_files.h"
 #include "txn/own_change.h"
+#include "txn/run_merger.h"
 #include "txn/spilled_run.h"
 #include "txn/transaction_progress.h"
 
@@ -26,7 +28,7 @@
 //             memory a newer one still. A savepoint lies between two runs, so that a return to it
 //             drops whole runs.
 // Commit      Each run comes to level 0, a file for each family. Where there are many they are
-//             merged before.
+//             merged: while the transaction goes on, and the rest before the commit.
 namespace basalt::txn {
 
 // The newest of the runs' changes of a family in [lower, upper), which may be wider than what they
@@ -51,6 +53,19 @@ class SpilledChanges {
   // of runs that come before each. kNoSpace, kIoError, as bulk::SstWriter; kInterrupted if
   // `may_interrupt` and somebody has interrupted the owner: nothing has changed.
   Status append(BatchSections& sections, std::span<std::size_t> ends, bool may_interrupt);
+  // Begins to make fewer runs of many, meanwhile, if it is not at that and `slot` is free.
+  // `savepoints`: how many runs come before each; what is merged lies between two of them.
+  void begin_merge(std::span<const std::size_t> savepoints, MergeSlot& slot);
+  // Before drop_from() and, with 0, clear(); waits, for a moment. Of runs from `count` on.
+  void give_up_merge(std::size_t count);
+  // Where some runs have become others.
+  struct Merged {
+    std::size_t end;   // behind the last of those that were merged
+    std::size_t less;  // so many runs are gone
+  };
+  // Of what begin_merge() has begun, if it is done. Whoever has a number of runs that is not below
+  // `end` takes `less` off. Nothing: it is not done, or has failed.
+  std::optional<Merged> end_merge();
   // Makes fewer runs of more than a commit should take in, or leaves them if there is no room for
   // that. No savepoint will be returned to any more. Calls note_merged() whenever runs were
   // replaced. kIoError, kCorruption; kNoSpace if they are too many to be left: the changes are the
@@ -75,6 +90,11 @@ class SpilledChanges {
   // `left`: how many there are in place of the `count` runs.
   Status merge_group(std::size_t first, std::size_t count, const std::function<void()>& note_merged,
                      std::size_t& left);
+  // `merged`: of the runs in [first, end).
+  void replace_runs(std::size_t first, std::size_t end, const SpilledRuns& merged);
+  std::optional<Merged> take_merged();
+  // What the names of the next run's files begin with.
+  std::string new_name();
   void note_runs();
 
   kv::Database& database_;
@@ -84,6 +104,8 @@ class SpilledChanges {
   std::uint32_t next_name_ = 0;
   std::uint64_t bytes_ = 0;  // of keys and values, in all runs there have been
   SpilledRuns runs_;
+  bool may_merge_meanwhile_ = true;    // that has not failed yet
+  std::unique_ptr<RunMerger> merger_;  // of some of the runs
 };
 
 }  // namespace basalt::txn

@@ -32,6 +32,7 @@ class SpilledRun : public std::enable_shared_from_this<SpilledRun> {
     // The indexes of which keys are removed.
     std::vector<std::uint32_t> with_removals;
     std::uint64_t bytes = 0;  // of keys and values
+    bool is_merged = false;   // it has been made of others
   };
 
   // Opens what was written.
@@ -43,6 +44,7 @@ class SpilledRun : public std::enable_shared_from_this<SpilledRun> {
   const std::vector<File>& files() const { return content_.files; }
   const KeySpans& keys() const { return content_.keys; }
   std::uint64_t bytes() const { return content_.bytes; }
+  bool is_merged() const { return content_.is_merged; }
   // The changes of a family, which keep the run; null: there are none.
   std::unique_ptr<ChangeSource> changes(kv::FamilyId family) const;
   // `value` is set for kPut.

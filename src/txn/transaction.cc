@@ -153,6 +153,8 @@ Status Transaction::pop_mark() {
 }
 
 Status Transaction::roll_back_to_mark(std::size_t number) {
+  // Others wait for the mutex of the batch.
+  spilled_.give_up_merge(marks_[number - 1].runs);
   const BatchGuard guard(*this);
   while (marks_.size() > number) BASALT_TRY(pop_mark());
   const std::size_t runs = marks_.back().runs;
@@ -161,7 +163,11 @@ Status Transaction::roll_back_to_mark(std::size_t number) {
   if (!has_writes_) return Status::ok();
   const StepScope scope(progress_, TransactionStep::kRollingBack);
   leave_own_changes();
-  if (runs < spilled_.runs().size()) drop_runs_from(runs);
+  if (runs < spilled_.runs().size()) {
+    BASALT_DEBUG_ASSERT(state_ == State::kActive);
+    spilled_.drop_from(runs);
+    inserts_->set_runs(spilled_.runs());
+  }
   BASALT_TRY(roll_back_batch());
   note_batch();
   return Status::ok();
@@ -187,6 +193,8 @@ void Transaction::drop_statement_snapshot() {
 void Transaction::end_statement() {
   in_statement_ = false;
   drop_statement_snapshot();
+  // The session may be idle for long, and the files that were merged take their space till then.
+  if (!spilled_.is_empty()) take_merged_runs();
   if (statement_mark_ == 0) return;
   const std::size_t first = std::exchange(statement_mark_, 0);
   while (marks_.size() >= first) pop_mark().ignore("the batch has a savepoint for each mark");

@@ -87,6 +87,8 @@ struct MemoryLimits {
   std::uint64_t scarce_above = std::numeric_limits<std::uint64_t>::max();
   // It will be prepared.
   bool is_two_phase = false;
+  // Files that are many are merged by a thread meanwhile, and not all of them by the commit.
+  bool merges_meanwhile = false;
 };
 
 // The value of a unique index that a transaction has locked.
@@ -293,10 +295,10 @@ class Transaction {
   // Puts what is in files, and not in the batch, in place of what was read.
   Status put_spilled_over(kv::FamilyId family, std::span<const std::string> keys,
                           kv::PinnedValues& values);
-  void drop_runs_from(std::size_t count) BASALT_REQUIRES(inserts_->batch_mutex());
   void clear_spilled();
   // Moves the batch to files.
   Status spill(bool may_interrupt);
+  void take_merged_runs();
   // Before a commit or prepare: moves the rest of the batch to files, if there are any, and has
   // others wait but shortly when they are taken in.
   Status complete_files();

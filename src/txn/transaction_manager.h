@@ -17,6 +17,7 @@
 #include "txn/commit_tickets.h"
 #include "txn/decided_transactions.h"
 #include "txn/insert_registry.h"
+#include "txn/run_merger.h"
 #include "txn/transaction.h"
 #include "txn/undecided_changes.h"
 
@@ -48,6 +49,7 @@ class TransactionManager {
     batch_memory_.fetch_add(bytes, std::memory_order_relaxed);
   }
   std::uint64_t batch_memory() const { return batch_memory_.load(std::memory_order_relaxed); }
+  MergeSlot& merge_slot() { return merge_slot_; }
   // As ChangedIndexes::join() and UndecidedChanges::first_open_number().
   std::uint64_t join_journal(ChangedIndexes& transaction, std::uint32_t journal) {
     return transaction.join(journal, next_commit_number_);
@@ -118,6 +120,7 @@ class TransactionManager {
   IndexCheck may_commit_;
   UncountedCommit tell_uncounted_commit_;
   const std::shared_ptr<UndecidedChanges> undecided_ = std::make_shared<UndecidedChanges>();
+  MergeSlot merge_slot_;
   std::atomic<std::uint64_t> batch_memory_{0};
   std::atomic<std::uint64_t> next_id_{1};
   std::atomic<std::uint64_t> next_commit_number_{1};  // for journals

@@ -115,6 +115,7 @@ Status Transaction::complete_files() {
 Status Transaction::spill(bool may_interrupt) {
   BASALT_ASSERT(state_ == State::kActive);
   if (batch().Count() == 0) return Status::ok();
+  take_merged_runs();
   const StepScope scope(progress_, TransactionStep::kSpilling, batch().Count());
   const std::size_t runs_before = spilled_.runs().size();
   std::vector<std::size_t> ends;
@@ -143,17 +144,32 @@ Status Transaction::spill(bool may_interrupt) {
     // Those of earlier batches lie below runs that were there already.
     if (marks_[i].runs == runs_before) marks_[i].runs = ends[i];
   }
+  // A commit merges what is left itself.
+  if (limits_.merges_meanwhile && may_interrupt &&
+      manager_.batch_memory() <= limits_.scarce_above) {
+    std::ranges::transform(marks_, ends.begin(), &SavepointMark::runs);
+    spilled_.begin_merge(ends, manager_.merge_slot());
+  }
   return Status::ok();
 }
 
-void Transaction::drop_runs_from(std::size_t count) {
-  BASALT_DEBUG_ASSERT(state_ == State::kActive);
-  spilled_.drop_from(count);
-  inserts_->set_runs(spilled_.runs());
+// What a thread has made of some runs.
+void Transaction::take_merged_runs() {
+  const auto merged = spilled_.end_merge();
+  if (!merged) return;
+  for (SavepointMark& mark : marks_) {
+    if (mark.runs >= merged->end) mark.runs -= merged->less;
+  }
+  {
+    const BatchGuard guard(*this);
+    inserts_->set_runs(spilled_.runs());
+  }
+  manager_.database().health().measure_space();
 }
 
 void Transaction::clear_spilled() {
   if (spilled_.bytes() == 0) return;
+  spilled_.give_up_merge(0);
   const BatchGuard guard(*this);
   inserts_->set_runs({});
   spilled_.clear();
