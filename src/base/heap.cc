@@ -30,6 +30,8 @@ void give_freed_memory_back_early() {
   mallopt(M_TRIM_THRESHOLD, kFreeBytesMax);
 }
 
-void give_freed_memory_back_now() { malloc_trim(0); }
+void give_freed_memory_back_now() {
+  if (!has_chosen()) malloc_trim(0);
+}
 
 }  // namespace basalt

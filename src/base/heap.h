@@ -17,7 +17,7 @@ void give_freed_memory_back_early();
 
 // Gives freed pages back also from between pieces that are in use (malloc_trim(3)). Takes some ten
 // milliseconds for a gigabyte of heaps, each of which is locked meanwhile: where memory is short.
-// Any thread.
+// Not if somebody has chosen, as above. Any thread.
 void give_freed_memory_back_now();
 
 }  // namespace basalt

@@ -21,8 +21,8 @@ constexpr unsigned kIntervalsForLimit = 10;
 constexpr double kForgetSeconds = 10;
 constexpr std::uint64_t kFreeParts = 10;
 constexpr std::uint64_t kFreeMin = 40 * kMiB;
-// Freed memory is given back at most once in so many seconds, and less often, up to the second, the
-// less it was of use: less than limit/kUsefulShare, 8 MB of 512.
+// Freed memory is given back at most once in kPauseMin seconds. The pause doubles, up to kPauseMax,
+// where that was of little use: less than limit/kUsefulShare, 8 MB of 512.
 constexpr double kPauseMin = 2;
 constexpr double kPauseMax = 64;
 constexpr std::uint64_t kUsefulShare = 64;
@@ -92,17 +92,28 @@ void MemoryBudget::apply(double seconds) {
       std::min<std::uint64_t>(wanted, capacity_max_.load(std::memory_order_relaxed));
   blocks_bytes_.store(capacity - std::min(capacity, reserved), std::memory_order_relaxed);
   cache_->SetCapacity(capacity);
-  give_back_if_short(resident, seconds);
+  give_back_if_short(seconds);
 }
 
-void MemoryBudget::give_back_if_short(std::uint64_t resident, double seconds) {
+void MemoryBudget::give_back_if_short(double seconds) {
   const std::uint64_t limit = share_.limit();
-  since_given_back_ += seconds;
-  if (resident + BlocksShare::free_bytes(limit) / 2 <= limit || since_given_back_ < pause_) return;
+  const std::uint64_t before = resident_bytes();
+  if (!give_back_pace_.is_due(before, limit, seconds)) return;
   give_freed_memory_back_now();
-  since_given_back_ = 0;
-  const bool was_useful = resident_bytes() + limit / kUsefulShare < resident;
-  pause_ = was_useful ? kPauseMin : std::clamp(2 * pause_, kPauseMin, kPauseMax);
+  give_back_pace_.note_given_back(before - std::min(before, resident_bytes()), limit);
+}
+
+bool GiveBackPace::is_due(std::uint64_t resident, std::uint64_t limit, double seconds) {
+  since_ += seconds;
+  const bool is_short = resident + BlocksShare::free_bytes(limit) / 2 > limit;
+  // What is short the next time is something else.
+  if (!is_short) pause_ = std::min(pause_, kPauseMin);
+  return is_short && since_ >= pause_;
+}
+
+void GiveBackPace::note_given_back(std::uint64_t bytes, std::uint64_t limit) {
+  since_ = 0;
+  pause_ = bytes > limit / kUsefulShare ? kPauseMin : std::clamp(2 * pause_, kPauseMin, kPauseMax);
 }
 
 }  // namespace basalt::block_cache

@@ -42,9 +42,24 @@ class BlocksShare {
   double highest_rest_ = 0;
 };
 
-// Keeps the capacity of the cache to that share, from a thread of its own, until its destruction.
-// Where the rest takes most of what is to be left free, memory that was freed and that the heaps
-// have kept goes back to the system.
+// When memory that was freed and that the heaps have kept goes back to the system: where less than
+// half of what is to be left free is, at most once in two seconds, and the less often the less it
+// was of use.
+// Threads     One.
+class GiveBackPace {
+ public:
+  // Whether it is to be done now. `seconds`: since the last time.
+  bool is_due(std::uint64_t resident, std::uint64_t limit, double seconds);
+  // It was done, and so many bytes went.
+  void note_given_back(std::uint64_t bytes, std::uint64_t limit);
+
+ private:
+  double since_ = 0;  // seconds
+  double pause_ = 0;
+};
+
+// Keeps the capacity of the cache to that share, from a thread of its own, until its destruction,
+// and gives memory back at that pace.
 class MemoryBudget {
  public:
   // `limit`: says how many bytes the process may take; it is asked now, then about once a second,
@@ -68,15 +83,14 @@ class MemoryBudget {
  private:
   void run();
   void apply(double seconds);
-  void give_back_if_short(std::uint64_t resident, double seconds);
+  void give_back_if_short(double seconds);
 
   const std::function<std::uint64_t()> limit_;
   const std::shared_ptr<BlockCache> cache_;
   std::atomic<std::uint64_t> capacity_max_;
   BlocksShare share_;
   std::atomic<std::uint64_t> blocks_bytes_{0};
-  double since_given_back_ = 0;  // seconds
-  double pause_ = 0;             // before it is done again
+  GiveBackPace give_back_pace_;
   Mutex mutex_{MutexRank::kMemoryBudget};
   ConditionVariable wake_;
   bool must_stop_ BASALT_GUARDED_BY(mutex_) = false;

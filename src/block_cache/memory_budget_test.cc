@@ -63,6 +63,24 @@ TEST(BlocksShareTest, BlocksHaveTheirLeastHoweverLargeTheRestIs) {
   EXPECT_EQ(share.next(10 * kMiB, 50 * kMiB, 0), 8 * kMiB) << "the highest counts";
 }
 
+TEST(GiveBackPaceTest, FreedMemoryGoesBackWhereLittleIsLeftAndNotAgainSoonWhereThatWasOfNoUse) {
+  constexpr std::uint64_t kLimit = 1000 * kMiB;
+  GiveBackPace pace;
+  EXPECT_FALSE(pace.is_due(950 * kMiB, kLimit, 100));
+  EXPECT_TRUE(pace.is_due(951 * kMiB, kLimit, 0.1)) << "half of a tenth is left";
+  pace.note_given_back(20 * kMiB, kLimit);
+  EXPECT_FALSE(pace.is_due(951 * kMiB, kLimit, 1));
+  EXPECT_TRUE(pace.is_due(951 * kMiB, kLimit, 1.1));
+  for (const double seconds : {4, 8, 16, 32, 64, 64}) {
+    pace.note_given_back(10 * kMiB, kLimit);
+    EXPECT_FALSE(pace.is_due(951 * kMiB, kLimit, seconds - 0.5)) << seconds;
+    EXPECT_TRUE(pace.is_due(951 * kMiB, kLimit, 0.6)) << seconds;
+  }
+  pace.note_given_back(0, kLimit);
+  EXPECT_FALSE(pace.is_due(500 * kMiB, kLimit, 3));
+  EXPECT_TRUE(pace.is_due(951 * kMiB, kLimit, 0.1)) << "there was enough in between";
+}
+
 // Memory that the tests take beside blocks.
 class Elsewhere {
  public:

@@ -242,6 +242,14 @@ TEST_F(MergeMeanwhileTest, OneTransactionMergesAtATime) {
     spill(*other, true);
   }
   EXPECT_EQ(info_of(*other).runs, 20u);
+  // A merge that is begun takes a number, too.
+  const fs::directory_iterator loads(store_.database().options().directory + "/loads");
+  const auto is_older = [](const fs::path& a, const fs::path& b) {
+    return std::stoul(a.filename()) < std::stoul(b.filename());
+  };
+  const std::vector<fs::path> directories(fs::begin(loads), fs::end(loads));
+  ASSERT_EQ(directories.size(), 2u);
+  EXPECT_EQ(next_run_in(*std::ranges::max_element(directories, is_older)), 20);
   hold.release();
   must(other->rollback());
 }

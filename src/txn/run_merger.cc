@@ -1,5 +1,7 @@
 #include "txn/run_merger.h"
 
+#include <pthread.h>
+
 #include "base/failpoint.h"
 #include "txn/run_merge.h"
 #include "txn/transaction_progress.h"
@@ -26,6 +28,7 @@ RunMerger::~RunMerger() {
 }
 
 void RunMerger::merge(const std::stop_token& stop) {
+  pthread_setname_np(pthread_self(), "rocksdb:merge");
   BASALT_HOLDPOINT("txn.spill.merge_behind");
   // The transaction itself is in another step.
   TransactionProgress unseen;

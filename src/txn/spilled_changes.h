@@ -56,7 +56,8 @@ class SpilledChanges {
   // Begins to make fewer runs of many, meanwhile, if it is not at that and `slot` is free.
   // `savepoints`: how many runs come before each; what is merged lies between two of them.
   void begin_merge(std::span<const std::size_t> savepoints, MergeSlot& slot);
-  // Before drop_from() and, with 0, clear(); waits, for a moment. Of runs from `count` on.
+  // Of runs from `count` on, before drop_from() and, with 0, clear(). Waits for the thread, which
+  // may be at the end of a file: its filter and its sync.
   void give_up_merge(std::size_t count);
   // Where some runs have become others.
   struct Merged {

@@ -193,7 +193,7 @@ void Transaction::drop_statement_snapshot() {
 void Transaction::end_statement() {
   in_statement_ = false;
   drop_statement_snapshot();
-  // The session may be idle for long, and the files that were merged take their space till then.
+  // The session may be idle for long, and the files that are merged by now take their space.
   if (!spilled_.is_empty()) take_merged_runs();
   if (statement_mark_ == 0) return;
   const std::size_t first = std::exchange(statement_mark_, 0);

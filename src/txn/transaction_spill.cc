@@ -155,6 +155,8 @@ Status Transaction::spill(bool may_interrupt) {
 
 // What a thread has made of some runs.
 void Transaction::take_merged_runs() {
+  // Files that are gone are closed behind the guard: the file system frees their space then.
+  const SpilledRuns before = spilled_.runs();
   const auto merged = spilled_.end_merge();
   if (!merged) return;
   for (SavepointMark& mark : marks_) {
