@@ -92,13 +92,14 @@ void MemoryBudget::apply(double seconds) {
       std::min<std::uint64_t>(wanted, capacity_max_.load(std::memory_order_relaxed));
   blocks_bytes_.store(capacity - std::min(capacity, reserved), std::memory_order_relaxed);
   cache_->SetCapacity(capacity);
-  give_back_if_short(seconds);
+  give_back_if_short(resident, seconds);
 }
 
-void MemoryBudget::give_back_if_short(double seconds) {
+void MemoryBudget::give_back_if_short(std::uint64_t resident, double seconds) {
   const std::uint64_t limit = share_.limit();
+  if (!give_back_pace_.is_due(resident, limit, seconds)) return;
+  // Blocks may have gone since.
   const std::uint64_t before = resident_bytes();
-  if (!give_back_pace_.is_due(before, limit, seconds)) return;
   give_freed_memory_back_now();
   give_back_pace_.note_given_back(before - std::min(before, resident_bytes()), limit);
 }

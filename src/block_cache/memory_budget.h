@@ -83,7 +83,7 @@ class MemoryBudget {
  private:
   void run();
   void apply(double seconds);
-  void give_back_if_short(double seconds);
+  void give_back_if_short(std::uint64_t resident, double seconds);
 
   const std::function<std::uint64_t()> limit_;
   const std::shared_ptr<BlockCache> cache_;

@@ -152,7 +152,7 @@ void SpilledChanges::begin_merge(std::span<const std::size_t> savepoints, MergeS
   if (first > last) return;
   const auto runs = group_at(first);
   wal::Health& health = database_.health();
-  // Without room, slot or thread it is tried again behind the next run.
+  // Without room, slot or thread all stays as it is, and it is tried again behind the next run.
   if (!health.check_room_for(bytes_of(runs) + health.reserved_bytes()).is_ok()) return;
   auto holder = slot.take();
   if (!holder) return;
@@ -161,7 +161,7 @@ void SpilledChanges::begin_merge(std::span<const std::size_t> savepoints, MergeS
                                           SpilledRuns(runs.begin(), runs.end()), first,
                                           std::move(*holder));
   } catch (const std::system_error&) {
-    return;
+    BASALT_DEBUG_ASSERT(merger_ == nullptr);
   }
 }
 
