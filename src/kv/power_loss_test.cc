@@ -15,6 +15,7 @@
 #include "base/test_support.h"
 #include "kv/database.h"
 #include "kv/test_directory.h"
+#include "rdb/status_conversion.h"
 #include "wal/faulty_file_system.h"
 
 // Goal: the WALs have no hole. What a machine that stops leaves of them ends somewhere, and what
@@ -274,6 +275,124 @@ TEST(PowerLossTest, WhatIsCurrentIsThere) {
   });
   for (int i = 0; i < 2; ++i) must(Database::open(test::small_options(path), files).status());
   EXPECT_GT(seen, 0);
+}
+
+// What a sync of the manifest finds. Of other files some of what was not synced may be there.
+struct ManifestWrite {
+  PowerLossFileSystem::Image image;  // with the manifest as it was
+  std::string manifest;              // its name
+  std::string written;               // the manifest as it is
+  std::string acknowledged;          // the last key that was committed, and synced
+};
+
+// Workloads whose writes of the manifest are of all kinds: records of one sector and of many, one
+// record and several to a sync, across a block of 32 KB.
+class ManifestTearTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    files_->set_hook([this](const std::string& path) { note_sync(path); });
+    Result<std::unique_ptr<Database>> database = Database::open(test::small_options(live_), files_);
+    must(database.status());
+    // Nothing but the flushes below is to write the manifest.
+    must(rdb::from_rocksdb(database.value()->rocksdb().SetOptions(
+        database.value()->family_handle(kDefaultFamily), {{"disable_auto_compactions", "true"}})));
+    for (int i = 0; i < 12; ++i) {
+      // The manifest has the smallest and the largest key of a file.
+      const std::string key(1 + static_cast<std::size_t>(i % 4) * 1500, static_cast<char>('a' + i));
+      WriteBatch batch;
+      for (const char* const end : {"1", "2"}) batch.put(kDefaultFamily, key + end, "1");
+      must(database.value()->write(batch, Durability::kBuffered));
+      must(database.value()->sync_wal());
+      acknowledged_ = key + "1";
+      must(database.value()->flush());
+    }
+    files_->set_hook(nullptr);
+    ASSERT_FALSE(writes_.empty());
+    EXPECT_GT(writes_.back().written.size(), kBlockBytes) << "records lie across blocks";
+  }
+
+  // The image with those sectors of what was not synced of its manifest that have arrived.
+  static PowerLossFileSystem::Image torn(const ManifestWrite& write,
+                                         const std::function<bool(std::size_t sector)>& arrives) {
+    constexpr std::size_t kSector = PowerLossFileSystem::kSectorBytes;
+    PowerLossFileSystem::Image image = write.image;
+    std::string& manifest = image[write.manifest];
+    const std::size_t synced = manifest.size();
+    manifest.resize(write.written.size(), '\0');
+    for (std::size_t sector = synced / kSector; sector * kSector < manifest.size(); ++sector) {
+      if (!arrives(sector)) continue;
+      const std::size_t bytes = std::min(kSector, manifest.size() - sector * kSector);
+      manifest.replace(sector * kSector, bytes, write.written, sector * kSector, bytes);
+    }
+    return image;
+  }
+  static std::size_t first_sector(const ManifestWrite& write) {
+    return write.image.at(write.manifest).size() / PowerLossFileSystem::kSectorBytes;
+  }
+  static std::size_t end_sector(const ManifestWrite& write) {
+    return (write.written.size() - 1) / PowerLossFileSystem::kSectorBytes + 1;
+  }
+  void expect_opens(const ManifestWrite& write, const PowerLossFileSystem::Image& image) {
+    const test::TestDirectory directory;
+    const std::string path = directory / "image";
+    PowerLossFileSystem::write(image, path);
+    Result<std::unique_ptr<Database>> found = Database::open(test::small_options(path));
+    ASSERT_TRUE(succeeds(found.status()));
+    if (write.acknowledged.empty()) return;
+    EXPECT_EQ(value_of(*found.value(), kDefaultFamily, write.acknowledged), "1");
+  }
+
+  static constexpr std::size_t kBlockBytes = 32768;
+  std::vector<ManifestWrite> writes_;
+
+ private:
+  // In the thread that flushes, while the test waits for it. A manifest that is not current is not
+  // read by anybody.
+  void note_sync(const std::string& path) {
+    if (!fs::path(path).filename().string().starts_with("MANIFEST-")) return;
+    ManifestWrite write;
+    write.manifest = fs::path(path).filename();
+    PowerLossFileSystem::Chance chance(1);
+    write.image = files_->draw(live_, chance,
+                               [&](const std::string& file) { return file == path ? 0.0 : 1.0; });
+    const auto current = write.image.find("CURRENT");
+    if (current == write.image.end() || current->second != write.manifest + "\n") return;
+    std::ifstream in(path, std::ios::binary);
+    write.written.assign(std::istreambuf_iterator<char>(in), {});
+    write.acknowledged = acknowledged_;
+    writes_.push_back(std::move(write));
+  }
+
+  test::TestDirectory directory_;
+  const std::string live_ = directory_ / "live";
+  std::shared_ptr<PowerLossFileSystem> files_ = std::make_shared<PowerLossFileSystem>(1);
+  std::string acknowledged_;
+};
+
+TEST_F(ManifestTearTest, AManifestIsReadWithAnyOneSectorOfItsLastWriteMissing) {
+  std::size_t images = 0;
+  for (const ManifestWrite& write : writes_) {
+    for (std::size_t lost = first_sector(write); lost < end_sector(write); ++lost) {
+      SCOPED_TRACE("sync " + std::to_string(&write - writes_.data()) + ", sector " +
+                   std::to_string(lost));
+      expect_opens(write, torn(write, [&](std::size_t sector) { return sector != lost; }));
+      ++images;
+    }
+  }
+  EXPECT_GT(images, 50u);
+}
+
+TEST_F(ManifestTearTest, AManifestIsReadWhicheverSectorsOfItsLastWriteHaveArrived) {
+  PowerLossFileSystem::Chance chance(7);
+  for (const ManifestWrite& write : writes_) {
+    for (int i = 0; i < 6; ++i) {
+      const PowerLossFileSystem::Image image =
+          torn(write, [&](std::size_t) { return chance() % 2 == 0; });
+      SCOPED_TRACE("sync " + std::to_string(&write - writes_.data()) + ", draw " +
+                   std::to_string(i));
+      expect_opens(write, image);
+    }
+  }
 }
 
 TEST(PowerLossTest, AManifestWhoseLastRecordWasNotWrittenEndsBeforeIt) {

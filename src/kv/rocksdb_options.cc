@@ -109,6 +109,8 @@ void check_relied_on(const rdb::DBOptions& options) {
   BASALT_ASSERT(!options.manual_wal_flush);
   // wal/wal_check.h knows no records of recycled files.
   BASALT_ASSERT(options.recycle_log_file_num == 0);
+  // wal::ManifestFile takes a file that is opened for a new one, which nobody reads yet.
+  BASALT_ASSERT(!options.reuse_manifest_on_open);
   // RocksDB does not resume by itself.
   BASALT_ASSERT(options.max_bgerror_resume_count == 0);
 }

@@ -38,6 +38,8 @@ TEST(RocksDbOptionsDeathTest, ADatabaseIsNotOpenedWithWhatWalsAreNotWrittenFor) 
   EXPECT_DEATH(check_relied_on(with([](auto& options) { options.recycle_log_file_num = 1; })), "");
   EXPECT_DEATH(check_relied_on(with([](auto& options) { options.enable_pipelined_write = true; })),
                "");
+  EXPECT_DEATH(check_relied_on(with([](auto& options) { options.reuse_manifest_on_open = true; })),
+               "");
   EXPECT_DEATH(check_relied_on(with([](auto& options) { options.max_bgerror_resume_count = 1; })),
                "");
 }

@@ -132,4 +132,43 @@ rdb::IOStatus RetryableFile::RangeSync(std::uint64_t offset, std::uint64_t bytes
   return checked(FSWritableFileOwnerWrapper::RangeSync(offset, bytes, options, debug));
 }
 
+rdb::IOStatus ManifestFile::sync_before_append(const rdb::IOOptions& options,
+                                               rdb::IODebugContext* debug) {
+  if (state_ == State::kNotCurrent) return {};
+  if (state_ == State::kUnsynced) {
+    rdb::IOStatus status = Sync(options, debug);
+    if (!status.ok()) return status;
+  }
+  state_ = State::kUnsynced;
+  return {};
+}
+
+rdb::IOStatus ManifestFile::end_sync(rdb::IOStatus status) {
+  if (status.ok()) state_ = State::kSynced;
+  return status;
+}
+
+rdb::IOStatus ManifestFile::Append(const rdb::Slice& data, const rdb::IOOptions& options,
+                                   rdb::IODebugContext* debug) {
+  rdb::IOStatus status = sync_before_append(options, debug);
+  if (!status.ok()) return status;
+  return RetryableFile::Append(data, options, debug);
+}
+
+rdb::IOStatus ManifestFile::Append(const rdb::Slice& data, const rdb::IOOptions& options,
+                                   const rdb::DataVerificationInfo& verification,
+                                   rdb::IODebugContext* debug) {
+  rdb::IOStatus status = sync_before_append(options, debug);
+  if (!status.ok()) return status;
+  return RetryableFile::Append(data, options, verification, debug);
+}
+
+rdb::IOStatus ManifestFile::Sync(const rdb::IOOptions& options, rdb::IODebugContext* debug) {
+  return end_sync(RetryableFile::Sync(options, debug));
+}
+
+rdb::IOStatus ManifestFile::Fsync(const rdb::IOOptions& options, rdb::IODebugContext* debug) {
+  return end_sync(RetryableFile::Fsync(options, debug));
+}
+
 }  // namespace basalt::wal

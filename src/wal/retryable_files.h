@@ -87,17 +87,38 @@ class RetryableFile : public rdb::FSWritableFileOwnerWrapper {
   Health& health_;
 };
 
-// A manifest as it is written.
+// A manifest as it is written. RocksDB writes several records of what several threads have done and
+// syncs them together; here each is synced before the next is written, so that of those that a
+// machine which stops may leave in part there is one only, the last (check_manifest()).
+//
+// Threads     One at a time, as RocksDB writes it.
 class ManifestFile final : public RetryableFile {
  public:
   // `health` and `kept` outlive it.
   ManifestFile(std::unique_ptr<rdb::FSWritableFile>&& target, Health& health, KeptFiles& kept)
       : RetryableFile(std::move(target), health), kept_(kept) {}
 
+  rdb::IOStatus Append(const rdb::Slice& data, const rdb::IOOptions& options,
+                       rdb::IODebugContext* debug) override;
+  rdb::IOStatus Append(const rdb::Slice& data, const rdb::IOOptions& options,
+                       const rdb::DataVerificationInfo& verification,
+                       rdb::IODebugContext* debug) override;
+  rdb::IOStatus Sync(const rdb::IOOptions& options, rdb::IODebugContext* debug) override;
+  rdb::IOStatus Fsync(const rdb::IOOptions& options, rdb::IODebugContext* debug) override;
+
  private:
+  enum class State {
+    kNotCurrent,  // nobody reads it before its first sync
+    kSynced,
+    kUnsynced,
+  };
+
   void note_failure() override { kept_.begin(); }
+  rdb::IOStatus sync_before_append(const rdb::IOOptions& options, rdb::IODebugContext* debug);
+  rdb::IOStatus end_sync(rdb::IOStatus status);
 
   KeptFiles& kept_;
+  State state_ = State::kNotCurrent;
 };
 
 }  // namespace basalt::wal

@@ -27,6 +27,7 @@ constexpr std::size_t kHeaderBytes = 7;
 // A record that does not fit into a block has several parts, each with a header.
 constexpr char kWhole = 1;
 constexpr char kFirstPart = 2;
+constexpr char kMiddlePart = 3;
 constexpr char kLastPart = 4;
 constexpr std::size_t kSectorBytes = 512;
 constexpr std::uint32_t kMaskDelta = 0xa282ead8;
@@ -61,6 +62,17 @@ std::optional<std::size_t> record_size(std::string_view rest) {
   return kHeaderBytes + length;
 }
 
+// Where a record begins in `block`, at `from` or behind it, that checks out and is not a later part
+// of one: what is left of a record whose length is lost does not tell. The block's size if there is
+// none. Looked for only behind damage.
+std::size_t find_record(std::string_view block, std::size_t from) {
+  for (std::size_t at = from; at + kHeaderBytes <= block.size(); ++at) {
+    const char type = block[at + kHeaderBytes - 1];
+    if ((type == kWhole || type == kFirstPart) && record_size(block.substr(at))) return at;
+  }
+  return block.size();
+}
+
 // Whether a sector of the file is empty, in the part that begins in it or touches [begin, end).
 bool has_empty_sector(std::string_view block, std::size_t begin, std::size_t end) {
   for (std::size_t at = begin / kSectorBytes * kSectorBytes; at < end; at += kSectorBytes) {
@@ -79,9 +91,15 @@ struct Scan {
 
   // The whole record is lost, not only the part that does not check out.
   void note_damage(std::uint64_t offset, bool is_unwritten) {
-    if (!damage) damage = {{}, begun.value_or(offset), 0, 0, is_unwritten};
+    if (damage) return;
+    damage.emplace();
+    damage->offset = begun.value_or(offset);
+    damage->is_unwritten = is_unwritten;
   }
   void note_part(std::uint64_t offset, char type) {
+    ++records;
+    if (damage) ++damage->records_behind;
+    if (damage && type != kMiddlePart && type != kLastPart) ++damage->begun_behind;
     if (type == kFirstPart) begun = offset;
     if (type == kWhole || type == kLastPart) begun.reset();
   }
@@ -98,8 +116,6 @@ void scan_block(std::string_view block, std::uint64_t offset, bool is_last, Scan
     }
     const std::optional<std::size_t> size = record_size(rest);
     if (size) {
-      ++scan.records;
-      if (scan.damage) ++scan.damage->records_behind;
       scan.note_part(offset + at, rest[kHeaderBytes - 1]);
       at += *size;
       continue;
@@ -107,12 +123,13 @@ void scan_block(std::string_view block, std::uint64_t offset, bool is_last, Scan
     std::uint16_t length = 0;
     memcpy(&length, rest.data() + 4, sizeof length);
     const std::size_t end = at + kHeaderBytes + length;
-    const bool is_cut = is_last && end > block.size();
+    // Where the next one begins is known only if this one's length is right.
+    const bool has_next = end < block.size() && record_size(block.substr(end)).has_value();
+    const std::size_t next = has_next ? end : find_record(block, at + 1);
+    const bool is_cut = is_last && end > block.size() && next == block.size();
     scan.note_damage(offset + at,
                      is_cut || has_empty_sector(block, at, std::min(end, block.size())));
-    // Where the next one begins is known only if this one's length is right.
-    if (end >= block.size() || !record_size(block.substr(end))) return;
-    at = end;
+    at = next;
   }
   const bool has_torn_header =
       at < block.size() && !is_zero(block.substr(at)) && block.size() < kBlockBytes;
@@ -183,8 +200,8 @@ Result<std::optional<WalDamage>> check_manifest(const std::string& directory) {
   Result<Scan> scan = scan_wal(path);
   if (!scan.is_ok()) return scan.take_status();
   std::optional<WalDamage> damage = std::move(scan.value().damage);
-  // Each record is synced before the next is written.
-  if (!damage || !damage->is_unwritten || damage->records_behind > 0) {
+  // Each record is synced before the next is written; some of its parts may be there.
+  if (!damage || !damage->is_unwritten || damage->begun_behind > 0) {
     return std::optional<WalDamage>();
   }
   damage->path = path;

@@ -16,7 +16,8 @@ std::string damage_remedy();
 struct WalDamage {
   std::string path;
   std::uint64_t offset = 0;  // of the first record that does not check out, in one of its parts
-  std::uint64_t records_behind = 0;  // in the same file, that do
+  std::uint64_t records_behind = 0;  // in the same file, or parts of one, that do
+  std::uint64_t begun_behind = 0;    // those of them that are not later parts of a record
   std::uint64_t records_in_newer_wals = 0;
   // Whether a part of it was never written: the file ends there, or a sector is empty. So a crash
   // of the machine leaves what was not synced, in any order; nobody was told that it is there.
