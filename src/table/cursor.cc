@@ -125,25 +125,29 @@ bool Cursor::widen(Direction direction) {
   return true;
 }
 
-// Begins behind all entries that begin with `key`, or before them.
-void Cursor::go_on_beyond(std::string_view key, Direction direction) {
+// Begins behind all entries that begin with `key`, or before them, within `limits`.
+void Cursor::go_on_beyond(std::string_view key, Direction direction, const KeyRange& limits) {
   std::string bound(key);
   if (direction == Direction::kForward) {
     codec::make_successor(bound);
-    start({std::move(bound), iterator_.confines().upper}, direction);
+    start({std::move(bound), limits.upper}, direction);
   } else {
-    start({iterator_.confines().lower, std::move(bound)}, direction);
+    start({limits.lower, std::move(bound)}, direction);
   }
 }
 
+void Cursor::go_on_beyond(std::string_view key, Direction direction) {
+  go_on_beyond(key, direction, iterator_.confines());
+}
+
 // Begins with the first entry at `key` or behind it, going backward at it or before it.
-void Cursor::go_on_from(std::string_view key, Direction direction) {
+void Cursor::go_on_from(std::string_view key, Direction direction, const KeyRange& limits) {
   std::string bound(key);
   if (direction == Direction::kForward) {
-    start({std::move(bound), iterator_.confines().upper}, direction);
+    start({std::move(bound), limits.upper}, direction);
   } else {
     bound.push_back('\0');
-    start({iterator_.confines().lower, std::move(bound)}, direction);
+    start({limits.lower, std::move(bound)}, direction);
   }
 }
 
@@ -153,16 +157,27 @@ void Cursor::go_on_between(std::string_view key, Direction direction) {
   start({bound, bound}, direction);
 }
 
+// Where a move may look at all. A scan that stays in its prefix locks nothing behind it.
+KeyRange Cursor::limits_of(Beyond beyond) const {
+  KeyRange limits = iterator_.confines();
+  if (beyond != Beyond::kStayInPrefix) return limits;
+  std::string successor(prefix_);
+  if (codec::make_successor(successor) && successor < limits.upper) {
+    limits.upper = std::move(successor);
+  }
+  return limits;
+}
+
 // Goes on where the scan had to give up its iterator.
-void Cursor::resume(Direction direction) {
+void Cursor::resume(Direction direction, Beyond beyond) {
   const std::string key = iterator_.resumption();
   if (key.empty()) {
     go_on_between(iterator_.far_end(), direction);
   } else if (next_move_ == NextMove::kQualifyEntry ||
              (next_move_ == NextMove::kRepeatRow && direction == iterator_.direction())) {
-    go_on_from(key, direction);
+    go_on_from(key, direction, limits_of(beyond));
   } else {
-    go_on_beyond(key, direction);
+    go_on_beyond(key, direction, limits_of(beyond));
   }
 }
 
@@ -264,7 +279,7 @@ Status Cursor::move(Direction direction, Beyond beyond, std::uint8_t* record, bo
     }
     return next_of(readahead_.take_from_batch(), record, found);
   } else if (iterator_.must_resume()) {
-    resume(direction);
+    resume(direction, beyond);
   } else if (next_move_ == NextMove::kQualifyEntry || (repeats_row && iterator_.has_iterator())) {
     next_move_ = NextMove::kStep;
   } else if (!iterator_.has_iterator()) {

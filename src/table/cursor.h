@@ -134,9 +134,11 @@ class Cursor final {
   void start(KeyRange range, Direction direction);
   bool widen(Direction direction);
   void go_on_beyond(std::string_view key, Direction direction);
-  void go_on_from(std::string_view key, Direction direction);
+  void go_on_beyond(std::string_view key, Direction direction, const KeyRange& limits);
+  void go_on_from(std::string_view key, Direction direction, const KeyRange& limits);
   void go_on_between(std::string_view key, Direction direction);
-  void resume(Direction direction);
+  KeyRange limits_of(Beyond beyond) const;
+  void resume(Direction direction, Beyond beyond);
   void step(Direction direction);
   Status move(Direction direction, Beyond beyond, std::uint8_t* record, bool& found);
   bool is_plain_scan() const;

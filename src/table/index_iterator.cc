@@ -9,7 +9,9 @@ void IndexIterator::open(txn::Transaction& transaction, std::size_t index_number
   lay_aside();
   transaction_ = &transaction;
   index_number_ = index_number;
-  locks_ = std::holds_alternative<LockingRead>(settings);
+  const auto* const locking = std::get_if<LockingRead>(&settings);
+  locks_ = locking != nullptr;
+  visits_range_once_ = locks_ && locking->visits_range_once;
   const auto* const consistent = std::get_if<ConsistentRead>(&settings);
   is_consistent_ = consistent != nullptr;
   needs_snapshot_ = is_consistent_ && consistent->needs_snapshot;
@@ -77,6 +79,7 @@ void IndexIterator::confine(std::string_view lower, std::string_view upper,
 // A read of what is newest has no place in its statement's order: it sees whatever there is.
 void IndexIterator::note_new_key(std::string_view key) {
   if (!is_consistent_ && !locks_) return;
+  if (visits_range_once_ && (key < range_.lower || key >= range_.upper)) return;
   boundary_.note_new_key(key, table_.index(index_number_).id);
 }
 

@@ -99,6 +99,17 @@ TEST_F(IndexIteratorTest, WhenOwnChangesAreRolledBackItKeepsItsEntry) {
   iterator_.close();
 }
 
+TEST_F(IndexIteratorTest, AScanOfOneRangeRemembersNewKeysOfItAlone) {
+  open(LockingRead{.wait = {}, .visits_range_once = true});
+  iterator_.start({key_of(20), key_of(40)}, Direction::kForward);
+  must(session_.insert(row_of(45)));
+  EXPECT_TRUE(iterator_.hides_nothing());
+  must(session_.insert(row_of(25)));
+  EXPECT_FALSE(iterator_.hides_nothing());
+  session_.rollback();
+  iterator_.close();
+}
+
 TEST_F(IndexIteratorTest, OneMadeAnewBeyondAnEdgeShowsWhatWasCommittedThere) {
   open(LockingRead{});
   start();

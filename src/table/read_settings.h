@@ -37,6 +37,10 @@ struct LockingRead {
   // A row that others changed after the transaction's snapshot was taken is an error,
   // kSnapshotConflict, instead of being given as it is now.
   bool rejects_newer = false;
+  // The scan goes forward over the range of one seek, and never elsewhere: what its transaction
+  // puts outside of it or behind the scan is not met. Otherwise each new key of the index is
+  // remembered.
+  bool visits_range_once = false;
   // So many rows are read once more by their keys, since others have committed since the iterator
   // was made, before a scan makes it anew: a reading costs some microseconds, an iterator some ten.
   std::uint32_t stale_rows_max = 64;

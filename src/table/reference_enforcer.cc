@@ -17,7 +17,7 @@ using catalog::ReferentialAction;
 // Rows that lie under the key are looked for in their newest versions, and nobody puts another one
 // there before the transaction ends.
 LockingRead locking_read(lock::LockMode mode, const lock::WaitPolicy& policy) {
-  return {.mode = mode, .wait = policy, .locks_gaps = true};
+  return {.mode = mode, .wait = policy, .locks_gaps = true, .visits_range_once = true};
 }
 
 std::size_t column_count(const Table& table) { return table.layout().columns.size(); }
@@ -408,6 +408,8 @@ Status ReferenceEnforcer::change_children(const Change& change, std::size_t numb
     }
     status = change_child(change, number, child, removes);
     BASALT_FAILPOINT("table.cascade.after_row");
+    // One parent may have more children than memory has room for their changes.
+    if (status.is_ok()) status = change.transaction.spill_if_large();
     if (status.is_ok()) status = child.cursor.next_with_prefix(child.record.data(), found);
   }
   child.cursor.close();

@@ -199,6 +199,74 @@ TEST_F(ReferencesTest, AFailureFurtherDownUndoesAllOfTheRowsChange) {
   EXPECT_TRUE(client.check("b").empty());
 }
 
+TEST_F(ReferencesTest, ACascadeThatSpillsBetweenItsRowsChangesThemAll) {
+  const auto cascade = ReferentialAction::kCascade;
+  create("a", 0);
+  create("b", 1, {}, {key("b", "c1", "a", "id", cascade, cascade)});
+  create("c", 1, {}, {key("c", "c1", "b", "id", ReferentialAction::kSetNull, cascade)});
+  Client client(*this);
+  for (int i = 1; i <= 2; ++i) must(client.insert("a", {i}));
+  for (int i = 1; i <= 12; ++i) must(client.insert("b", {i, 1 + i / 10}));
+  for (int i = 1; i <= 24; ++i) must(client.insert("c", {i, (i + 1) / 2}));
+  client.commit();
+  client.spill_always();
+  EXPECT_TRUE(succeeds(client.update("a", {1}, {7})));
+  EXPECT_TRUE(client.has_changes_in_files());
+  EXPECT_TRUE(succeeds(client.remove("a", {7})));
+  const IntegerRows left{{10, 2}, {11, 2}, {12, 2}};
+  EXPECT_EQ(client.rows("b"), left);
+  IntegerRows set_null;
+  for (int i = 1; i <= 24; ++i) {
+    const int parent = (i + 1) / 2;
+    set_null.push_back({i, parent < 10 ? std::nullopt : std::optional(parent)});
+  }
+  EXPECT_EQ(client.rows("c"), set_null);
+  client.commit();
+  EXPECT_EQ(client.rows("b"), left);
+  EXPECT_EQ(client.rows("c"), set_null);
+  for (const char* table : {"a", "b", "c"}) EXPECT_TRUE(client.check(table).empty()) << table;
+}
+
+TEST_F(ReferencesTest, ACascadeThatSpillsLocksNothingBehindItsRows) {
+  create("a", 0);
+  create("b", 1, {}, {key("b", "c1", "a", "id", ReferentialAction::kCascade)});
+  Client client(*this);
+  for (int i = 1; i <= 3; ++i) must(client.insert("a", {i}));
+  for (int i = 1; i <= 12; ++i) must(client.insert("b", {i, 1}));
+  client.commit();
+  Client other(*this);
+  must(other.insert("b", {100, 2}));
+  client.spill_always();
+  EXPECT_TRUE(succeeds(client.remove("a", {1}))) << "the other's row is not waited for";
+  EXPECT_TRUE(client.has_changes_in_files());
+  EXPECT_TRUE(succeeds(other.insert("b", {101, 3})));
+  other.commit();
+  client.commit();
+  EXPECT_EQ(client.rows("b"), (IntegerRows{{100, 2}, {101, 3}}));
+}
+
+TEST_F(ReferencesTest, ACascadeThatHasSpilledIsUndoneByAFailureFurtherDown) {
+  create("a", 0);
+  create("b", 1, {}, {key("b", "c1", "a", "id", ReferentialAction::kCascade)});
+  create("c", 1, {}, {key("c", "c1", "b", "id")});
+  Client client(*this);
+  IntegerRows children;
+  must(client.insert("a", {1}));
+  for (int i = 1; i <= 12; ++i) {
+    must(client.insert("b", {i, 1}));
+    children.push_back({i, 1});
+  }
+  must(client.insert("c", {1, 12}));
+  client.spill_always();
+  EXPECT_TRUE(fails_with(ErrorCode::kRowIsReferenced, client.remove("a", {1})));
+  EXPECT_EQ(client.counted_rows("b"), 12);
+  EXPECT_EQ(client.rows("a"), (IntegerRows{{1}}));
+  EXPECT_EQ(client.rows("b"), children);
+  client.commit();
+  EXPECT_EQ(client.rows("b"), children);
+  for (const char* table : {"a", "b", "c"}) EXPECT_TRUE(client.check(table).empty()) << table;
+}
+
 TEST_F(ReferencesTest, ATreeInOneTableGoesWithItsRoot) {
   create("tree", 1, {}, {key("tree", "c1", "tree", "id", ReferentialAction::kCascade)});
   Client client(*this);

@@ -122,8 +122,8 @@ class Transaction {
   // changes, their index and its locks, and what the commit will need beside them.
   std::uint64_t memory_bytes() const;
   void set_memory_limits(const MemoryLimits& limits) { limits_ = limits; }
-  // Between two rows: nobody holds what was read of own changes. kNoSpace, kIoError, kInterrupted:
-  // nothing has changed.
+  // Between two rows, also of a cascade: nobody holds what was read of own changes. kNoSpace,
+  // kIoError, kInterrupted: nothing has changed.
   Status spill_if_large();
   bool has_changes_in_files() const { return !spilled_.is_empty(); }
   // Bytes of changes that were moved to files, those included that were undone.
