@@ -113,10 +113,6 @@ bool is_dropped_self(const ForeignKeyDefinition& key, const Alter_info& info) {
 
 }  // namespace
 
-bool equal_names(const std::string& a, const std::string& b) {
-  return my_strcasecmp(system_charset_info, a.c_str(), b.c_str()) == 0;
-}
-
 std::size_t find_given_column(const TableDefinition& table, const std::string& name) {
   const auto found = std::ranges::find_if(
       table.columns, [&](const auto& column) { return equal_names(column.name, name); });

@@ -13,9 +13,6 @@ namespace basalt::server {
 
 using ColumnName = std::string catalog::ForeignKeyColumn::*;  // of the child, or of the parent
 
-// As the server compares names of columns and constraints.
-bool equal_names(const std::string& a, const std::string& b);
-
 // As catalog::find_column(), by the name that the client has given: also letters that are not
 // ASCII may have the other case.
 std::size_t find_given_column(const catalog::TableDefinition& table, const std::string& name);

@@ -1,7 +1,5 @@
 #include "server/handler/index_families.h"
 
-#include <strings.h>
-
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -9,6 +7,7 @@
 
 #include "kv/families.h"
 #include "server/convert/comment_options.h"
+#include "server/convert/sql_text.h"
 
 namespace basalt::server {
 namespace {
@@ -77,9 +76,7 @@ std::vector<std::string> PartitionNames::of(std::string_view file) const {
 }
 
 bool has_partition(const TABLE& table, const std::string& name) {
-  const auto is_named = [&](const std::string& each) {
-    return strcasecmp(each.c_str(), name.c_str()) == 0;
-  };
+  const auto is_named = [&](const std::string& each) { return equal_names(each, name); };
   return std::ranges::any_of(parts_of(table), [&](const std::vector<std::string>& names) {
     return std::ranges::any_of(names, is_named);
   });
@@ -90,7 +87,7 @@ namespace {
 // What a comment assigns to a partition; to the whole table, if `partition` is empty.
 std::optional<std::string> assigned_to(const FamilyOptions& options, const std::string& partition) {
   for (const CommentOption& option : options.assigned) {
-    if (strcasecmp(option.partition.c_str(), partition.c_str()) == 0) return option.value;
+    if (equal_names(option.partition, partition)) return option.value;
   }
   return std::nullopt;
 }
@@ -184,9 +181,9 @@ bool moves_indexes(const TABLE& table, const TABLE& altered) {
     const KEY& key = altered.key_info[i];
     for (uint j = 0; j < table.s->keys; ++j) {
       const KEY& known = table.key_info[j];
-      const bool is_same =
-          key.name.length == known.name.length && strcasecmp(key.name.str, known.name.str) == 0;
-      if (!is_same || (comment_of(key).empty() && comment_of(known).empty())) continue;
+      if (!equal_names(key.name.str, known.name.str) ||
+          (comment_of(key).empty() && comment_of(known).empty()))
+        continue;
       for (const std::vector<std::string>& part : parts) {
         if (family_of(key, altered, part) != family_of(known, table, part)) return true;
       }

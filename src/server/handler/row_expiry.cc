@@ -46,7 +46,7 @@ std::string text_of(const CommentOption& option, std::string_view name) {
 std::optional<CommentOption> find_repeated(const std::vector<CommentOption>& options) {
   for (auto option = options.begin(); option != options.end(); ++option) {
     const auto is_same = [&](const CommentOption& other) {
-      return strcasecmp(option->partition.c_str(), other.partition.c_str()) == 0;
+      return equal_names(option->partition, other.partition);
     };
     if (std::any_of(options.begin(), option, is_same)) return *option;
   }
@@ -60,7 +60,7 @@ std::optional<CommentOption> find_option(const TABLE& table, std::string_view na
   const std::vector<CommentOption> options = options_in(comment_of(table), name);
   const auto assigned_to = [&](const std::string& partition) -> std::optional<CommentOption> {
     for (const CommentOption& option : options) {
-      if (strcasecmp(option.partition.c_str(), partition.c_str()) == 0) return option;
+      if (equal_names(option.partition, partition)) return option;
     }
     return std::nullopt;
   };
@@ -181,10 +181,10 @@ std::vector<std::string> replaced_partition(THD* thd, const TABLE& whole) {
   const char* const name = thd->lex->alter_info.partition_names.head();
   List_iterator<partition_element> parts(whole.part_info->partitions);
   while (partition_element* part = parts++) {
-    if (strcasecmp(part->partition_name, name) == 0) return {part->partition_name};
+    if (equal_names(part->partition_name, name)) return {part->partition_name};
     List_iterator<partition_element> subparts(part->subpartitions);
     while (const partition_element* subpart = subparts++) {
-      if (strcasecmp(subpart->partition_name, name) != 0) continue;
+      if (!equal_names(subpart->partition_name, name)) continue;
       return {subpart->partition_name, part->partition_name};
     }
   }
@@ -267,7 +267,7 @@ int check_converted_expiry(THD* thd, const TABLE& table, const catalog::TableDef
   const std::vector<std::string> names = PartitionNames(table).of(part.name);
   const char* const converted = thd->lex->alter_info.partition_names.head();
   if (converted == nullptr || names.empty()) return 0;
-  if (strcasecmp(names.front().c_str(), converted) != 0) return 0;
+  if (!equal_names(names.front().c_str(), converted)) return 0;
   catalog::TableDefinition becomes = part;
   if (const int error = read_expiry(table, {}, becomes); error != 0) return error;
   if (expire_alike(part, becomes)) return 0;
