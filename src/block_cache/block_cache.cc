@@ -264,7 +264,7 @@ void BlockCache::drop_uncompressed() {
   note_pinned();
   const std::size_t capacity = GetCapacity();
   const std::size_t room = room_of(capacity);
-  const std::size_t uncompressed = room - compressed_share(room);
+  const std::size_t uncompressed = room - compressed_share(room, pinned_bytes());
   const std::size_t may_hold = uncompressed + capacity / kHoldShare + kLossOfSizes;
   if (memory_->blocks().held_bytes() <= may_hold) return;
   is_tiered_.store(true, std::memory_order_relaxed);
@@ -420,14 +420,13 @@ void BlockCache::note_pinned() {
   const std::size_t pinned_or_reserved = target_->GetPinnedUsage();
   const std::size_t pinned = pinned_or_reserved - std::min(pinned_or_reserved, reserved_bytes());
   const std::size_t room = room_of(GetCapacity());
-  const std::size_t parts = other_parts_.load(std::memory_order_relaxed);
-  const std::size_t beside_compressed = is_tiered() ? room - compressed_part(room, parts) : room;
+  const std::size_t beside_compressed = room - compressed_share(room, 0);
   pinned_.store(pinned < beside_compressed / 2 ? 0 : pinned, std::memory_order_relaxed);
 }
 
-std::size_t BlockCache::compressed_share(std::size_t room) const {
+std::size_t BlockCache::compressed_share(std::size_t room, std::size_t pinned) const {
   if (!is_tiered()) return 0;
-  const std::size_t left = room - std::min(room, pinned_bytes());
+  const std::size_t left = room - std::min(room, pinned);
   return compressed_part(left, other_parts_.load(std::memory_order_relaxed));
 }
 
@@ -439,7 +438,7 @@ void BlockCache::share_capacity(Blocking blocking) {
   const std::size_t lost = held - used - std::min(held - used, capacity / kLossShare);
   const std::size_t room = room_of(capacity);
   const std::size_t left = room - std::min(room / 2, lost);
-  const std::size_t compressed = compressed_share(left);
+  const std::size_t compressed = compressed_share(left, pinned_bytes());
   const std::size_t wanted = capacity - room + left - compressed;
   const auto is_near = [&](std::size_t is, std::size_t should_be) {
     return (is < should_be ? should_be - is : is - should_be) <= capacity / kSteps;

@@ -109,7 +109,8 @@ class BlockCache final : public rdb::CacheWrapper {
   void note_pinned() BASALT_REQUIRES(mutex_);
   // Bytes of a capacity that are not reserved.
   std::size_t room_of(std::size_t capacity) const;
-  std::size_t compressed_share(std::size_t room) const;
+  // What compressed blocks get of `room`, of which `pinned` bytes are in use for long.
+  std::size_t compressed_share(std::size_t room, std::size_t pinned) const;
   void share_capacity(Blocking blocking);
   bool give_back(std::size_t held, Blocking blocking) BASALT_REQUIRES(mutex_);
 

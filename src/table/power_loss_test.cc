@@ -50,9 +50,9 @@ Row row_of(std::int32_t id, const std::string& note) {
 
 using Rows = std::map<std::int32_t, Row>;
 
-// Moves the transaction's changes to files.
+// Moves the transaction's changes to files; of twelve and more some are merged by a thread then.
 void spill(txn::Transaction& transaction) {
-  transaction.set_memory_limits({.spills_at = 1});
+  transaction.set_memory_limits({.spills_at = 1, .merges_meanwhile = true});
   must(transaction.spill_if_large());
   transaction.set_memory_limits({});
 }
@@ -319,7 +319,8 @@ class PowerLossTest : public testing::TestWithParam<std::uint32_t> {
     transaction->begin_statement(txn::IsolationLevel::kReadCommitted);
     RowWriter writer(*orders_);
     const bool spills = one_in(4);
-    for (std::uint32_t i = 1 + chance_() % 3; i > 0; --i) {
+    const std::uint32_t changes = spills && one_in(4) ? 14 : 1;
+    for (std::uint32_t i = changes + chance_() % 3; i > 0; --i) {
       const std::int32_t id = static_cast<std::int32_t>(chance_() % (kRows / 2)) * 2 + parity;
       const auto old = rows.find(id);
       const Row row = row_of(id, std::string(chance_() % 3'000, static_cast<char>('a' + id % 26)));

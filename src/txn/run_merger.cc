@@ -2,6 +2,8 @@
 
 #include <pthread.h>
 
+#include <utility>
+
 #include "base/failpoint.h"
 #include "txn/run_merge.h"
 #include "txn/transaction_progress.h"
@@ -39,7 +41,7 @@ void RunMerger::merge(const std::stop_token& stop) {
     directory_.remove_files(name_);
     database_.health().measure_space();
   }
-  slot_.give_back();
+  slot_.reset();
   is_done_.store(true, std::memory_order_release);
 }
 

@@ -1,10 +1,10 @@
 #pragma once
 #include <atomic>
 #include <cstddef>
-#include <optional>
+#include <memory>
+#include <semaphore>
 #include <string>
 #include <thread>
-#include <utility>
 
 #include "base/status.h"
 #include "bulk/build_directory.h"
@@ -19,29 +19,16 @@ namespace basalt::txn {
 // Threads     Any.
 class MergeSlot {
  public:
-  // Holds it.
-  class Holder {
-   public:
-    explicit Holder(MergeSlot& slot) : slot_(&slot) {}
-    ~Holder() { give_back(); }
-    Holder(Holder&& other) noexcept : slot_(std::exchange(other.slot_, nullptr)) {}
-    Holder& operator=(Holder&&) = delete;
-    void give_back() {
-      if (slot_ != nullptr) std::exchange(slot_, nullptr)->is_taken_.store(false);
-    }
-
-   private:
-    MergeSlot* slot_;
+  struct Release {
+    void operator()(std::binary_semaphore* slot) const { slot->release(); }
   };
+  using Holder = std::unique_ptr<std::binary_semaphore, Release>;
 
-  // Nothing: another one has it.
-  std::optional<Holder> take() {
-    if (is_taken_.exchange(true)) return std::nullopt;
-    return std::make_optional<Holder>(*this);
-  }
+  // Empty if another one has it.
+  Holder take() { return Holder(free_.try_acquire() ? &free_ : nullptr); }
 
  private:
-  std::atomic<bool> is_taken_{false};
+  std::binary_semaphore free_{1};
 };
 
 // Merges some of a transaction's runs in a thread of its own, while the transaction goes on.

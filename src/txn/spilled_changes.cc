@@ -154,12 +154,12 @@ void SpilledChanges::begin_merge(std::span<const std::size_t> savepoints, MergeS
   wal::Health& health = database_.health();
   // Without room, slot or thread all stays as it is, and it is tried again behind the next run.
   if (!health.check_room_for(bytes_of(runs) + health.reserved_bytes()).is_ok()) return;
-  auto holder = slot.take();
-  if (!holder) return;
+  MergeSlot::Holder holder = slot.take();
+  if (holder == nullptr) return;
   try {
     merger_ = std::make_unique<RunMerger>(database_, *directory_, new_name(),
                                           SpilledRuns(runs.begin(), runs.end()), first,
-                                          std::move(*holder));
+                                          std::move(holder));
   } catch (const std::system_error&) {
     BASALT_DEBUG_ASSERT(merger_ == nullptr);
   }
