@@ -126,6 +126,52 @@ TEST_F(WalCheckTest, EveryChangedByteIsNoticed) {
   EXPECT_TRUE(damages().empty());
 }
 
+// The zeros behind it are not what was lost of the record.
+TEST_F(WalCheckTest, AChangedByteIsNoTornEndWhereTheWalEndsInZeros) {
+  fs::resize_file(wal_, size_ + 100'000);
+  for (std::uint64_t offset = size_ - 1500; offset < size_ - 700; ++offset) {
+    std::ifstream file(wal_, std::ios::binary);
+    file.seekg(static_cast<std::streamoff>(offset));
+    const char old = static_cast<char>(file.get());
+    overwrite(offset, std::string(1, static_cast<char>(old ^ 0x10)));
+    const std::vector<wal::WalDamage> found = damages();
+    ASSERT_EQ(found.size(), 1u) << offset;
+    EXPECT_GT(found[0].records_behind, 0u) << offset;
+    EXPECT_FALSE(found[0].is_unwritten) << offset;
+    overwrite(offset, std::string(1, old));
+  }
+}
+
+TEST_F(WalCheckTest, AValueThatHoldsAWalMakesNoDamageOfATornEnd) {
+  std::ifstream file(wal_, std::ios::binary);
+  std::string value(3000, '\0');
+  file.read(value.data(), static_cast<std::streamsize>(value.size()));
+  const std::string path = directory_ / "other";
+  fs::path wal;
+  {
+    const std::unique_ptr<Database> database = test::open_database(path);
+    const auto write = [&](const std::string& key, const std::string& what) {
+      WriteBatch batch;
+      batch.put(kDefaultFamily, key, what);
+      must(database->write(batch, Durability::kSynced));
+    };
+    // So that it has come further than the WAL in the value.
+    for (int i = 0; i < 2 * kWrites; ++i) write("k", "1");
+    for (const auto& entry : fs::directory_iterator(path)) {
+      if (entry.path().extension() == ".log") wal = entry.path();
+    }
+    write("torn", value);
+  }
+  fs::resize_file(wal, fs::file_size(wal) - 100);
+  const std::vector<wal::WalDamage> found = must(wal::check_wals(path));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_TRUE(found[0].is_unwritten);
+  EXPECT_EQ(found[0].records_behind, 0u);
+  const std::unique_ptr<Database> database = test::open_database(path);
+  EXPECT_EQ(value_of(*database, kDefaultFamily, "k"), "1");
+  EXPECT_EQ(value_of(*database, kDefaultFamily, "torn"), "(none)");
+}
+
 TEST_F(WalCheckTest, AChangedByteInTheLastRecordIsATornEndUnlessThereIsANewerWal) {
   fs::copy_file(wal_, wal_.parent_path() / "900000.log");
   overwrite(size_ - 1, "#");

@@ -62,17 +62,6 @@ std::optional<std::size_t> record_size(std::string_view rest) {
   return kHeaderBytes + length;
 }
 
-// Where a record begins in `block`, at `from` or behind it, that checks out and is not a later part
-// of one: what is left of a record whose length is lost does not tell. The block's size if there is
-// none. Looked for only behind damage.
-std::size_t find_record(std::string_view block, std::size_t from) {
-  for (std::size_t at = from; at + kHeaderBytes <= block.size(); ++at) {
-    const char type = block[at + kHeaderBytes - 1];
-    if ((type == kWhole || type == kFirstPart) && record_size(block.substr(at))) return at;
-  }
-  return block.size();
-}
-
 // Whether a sector of the file is empty, in the part that begins in it or touches [begin, end).
 bool has_empty_sector(std::string_view block, std::size_t begin, std::size_t end) {
   for (std::size_t at = begin / kSectorBytes * kSectorBytes; at < end; at += kSectorBytes) {
@@ -83,7 +72,22 @@ bool has_empty_sector(std::string_view block, std::size_t begin, std::size_t end
   return false;
 }
 
+// The number of a WAL's record of which `content` is the beginning: its first entry's.
+std::optional<std::uint64_t> sequence_of(std::string_view content) {
+  std::uint64_t sequence = 0;
+  if (content.size() < sizeof sequence) return std::nullopt;
+  memcpy(&sequence, content.data(), sizeof sequence);
+  return sequence;
+}
+
+// Files of the same form.
+enum class Form : std::uint8_t { kWal, kManifest };
+
 struct Scan {
+  explicit Scan(Form its_form) : form(its_form) {}
+
+  Form form;
+  std::optional<std::uint64_t> sequence;  // of a WAL's last record that is sound
   std::optional<WalDamage> damage;
   std::uint64_t records = 0;
   // Where a record begins of which only the first parts have come so far.
@@ -96,7 +100,10 @@ struct Scan {
     damage->offset = begun.value_or(offset);
     damage->is_unwritten = is_unwritten;
   }
-  void note_part(std::uint64_t offset, char type) {
+  void note_part(std::uint64_t offset, char type, std::string_view content) {
+    if (form == Form::kWal && (type == kWhole || type == kFirstPart)) {
+      sequence = sequence_of(content);
+    }
     ++records;
     if (damage) ++damage->records_behind;
     if (damage && type != kMiddlePart && type != kLastPart) ++damage->begun_behind;
@@ -104,6 +111,26 @@ struct Scan {
     if (type == kWhole || type == kLastPart) begun.reset();
   }
 };
+
+// Where a record begins in `block`, at `from` or behind it, that checks out, is not a later part of
+// one, and follows those that were read: what is left of a record whose length is lost does not
+// tell where the next one is. A value may hold records of another WAL: they have other numbers. The
+// block's size if there is none. Looked for only behind damage.
+std::size_t find_record(const Scan& scan, std::string_view block, std::size_t from) {
+  constexpr std::uint64_t kSequencesAheadMax = std::uint64_t{1} << 32;
+  if (scan.form == Form::kWal && !scan.sequence) return block.size();
+  for (std::size_t at = from; at + kHeaderBytes <= block.size(); ++at) {
+    const char type = block[at + kHeaderBytes - 1];
+    if (type != kWhole && type != kFirstPart) continue;
+    const std::optional<std::size_t> size = record_size(block.substr(at));
+    if (!size) continue;
+    if (scan.form == Form::kManifest) return at;
+    const auto sequence = sequence_of(block.substr(at, *size).substr(kHeaderBytes));
+    // One before is below zero, and so beyond the limit.
+    if (sequence && *sequence - *scan.sequence - 1 < kSequencesAheadMax) return at;
+  }
+  return block.size();
+}
 
 void scan_block(std::string_view block, std::uint64_t offset, bool is_last, Scan& scan) {
   std::size_t at = 0;
@@ -116,7 +143,8 @@ void scan_block(std::string_view block, std::uint64_t offset, bool is_last, Scan
     }
     const std::optional<std::size_t> size = record_size(rest);
     if (size) {
-      scan.note_part(offset + at, rest[kHeaderBytes - 1]);
+      scan.note_part(offset + at, rest[kHeaderBytes - 1],
+                     rest.substr(kHeaderBytes, *size - kHeaderBytes));
       at += *size;
       continue;
     }
@@ -125,10 +153,10 @@ void scan_block(std::string_view block, std::uint64_t offset, bool is_last, Scan
     const std::size_t end = at + kHeaderBytes + length;
     // Where the next one begins is known only if this one's length is right.
     const bool has_next = end < block.size() && record_size(block.substr(end)).has_value();
-    const std::size_t next = has_next ? end : find_record(block, at + 1);
+    const std::size_t next = has_next ? end : find_record(scan, block, at + 1);
     const bool is_cut = is_last && end > block.size() && next == block.size();
     scan.note_damage(offset + at,
-                     is_cut || has_empty_sector(block, at, std::min(end, block.size())));
+                     is_cut || has_empty_sector(block, at, std::min({end, next, block.size()})));
     at = next;
   }
   const bool has_torn_header =
@@ -142,10 +170,10 @@ Status failure(const std::string& path, const char* what, int cause) {
                                          "; check its owner, its permissions and the device");
 }
 
-Result<Scan> scan_wal(const std::string& path) {
+Result<Scan> scan_file(const std::string& path, Form form) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return failure(path, "opened", errno);
-  Scan scan;
+  Scan scan(form);
   std::string block(kBlockBytes, '\0');
   for (std::uint64_t offset = 0;;) {
     std::size_t filled = 0;
@@ -180,7 +208,7 @@ Result<std::vector<WalDamage>> check_wals(const std::string& directory) {
   if (!wals.is_ok()) return wals.take_status();
   std::vector<WalDamage> damaged;
   for (const WalPath& wal : wals.value()) {
-    Result<Scan> scan = scan_wal(wal.path);
+    Result<Scan> scan = scan_file(wal.path, Form::kWal);
     if (!scan.is_ok()) return scan.take_status();
     for (WalDamage& older : damaged) older.records_in_newer_wals += scan.value().records;
     if (!scan.value().damage) continue;
@@ -197,7 +225,7 @@ Result<std::optional<WalDamage>> check_manifest(const std::string& directory) {
   const std::string path = directory + "/" + name;
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return std::optional<WalDamage>();
-  Result<Scan> scan = scan_wal(path);
+  Result<Scan> scan = scan_file(path, Form::kManifest);
   if (!scan.is_ok()) return scan.take_status();
   std::optional<WalDamage> damage = std::move(scan.value().damage);
   // Each record is synced before the next is written; some of its parts may be there.
