@@ -11,7 +11,7 @@ void IndexIterator::open(txn::Transaction& transaction, std::size_t index_number
   index_number_ = index_number;
   const auto* const locking = std::get_if<LockingRead>(&settings);
   locks_ = locking != nullptr;
-  visits_range_once_ = locks_ && locking->visits_range_once;
+  new_own_keys_ = locks_ ? locking->new_own_keys : NewOwnKeys::kPassed;
   const auto* const consistent = std::get_if<ConsistentRead>(&settings);
   is_consistent_ = consistent != nullptr;
   needs_snapshot_ = is_consistent_ && consistent->needs_snapshot;
@@ -79,7 +79,9 @@ void IndexIterator::confine(std::string_view lower, std::string_view upper,
 // A read of what is newest has no place in its statement's order: it sees whatever there is.
 void IndexIterator::note_new_key(std::string_view key) {
   if (!is_consistent_ && !locks_) return;
-  if (visits_range_once_ && (key < range_.lower || key >= range_.upper)) return;
+  if (new_own_keys_ == NewOwnKeys::kMet) return;
+  const bool is_in_range = range_.lower <= key && key < range_.upper;
+  if (new_own_keys_ == NewOwnKeys::kPassedInRange && !is_in_range) return;
   boundary_.note_new_key(key, table_.index(index_number_).id);
 }
 

@@ -164,7 +164,7 @@ class IndexIterator final : private txn::OpenScan {
   bool is_consistent_ = true;
   bool locks_ = false;
   bool needs_snapshot_ = true;  // only a consistent read does
-  bool visits_range_once_ = false;
+  NewOwnKeys new_own_keys_ = NewOwnKeys::kPassed;
   // Entries of earlier times are passed over; 0: none is, as by reads that lock: they ask when they
   // have the lock.
   std::uint64_t expired_before_ = 0;

@@ -100,7 +100,7 @@ TEST_F(IndexIteratorTest, WhenOwnChangesAreRolledBackItKeepsItsEntry) {
 }
 
 TEST_F(IndexIteratorTest, AScanOfOneRangeRemembersNewKeysOfItAlone) {
-  open(LockingRead{.wait = {}, .visits_range_once = true});
+  open(LockingRead{.wait = {}, .new_own_keys = NewOwnKeys::kPassedInRange});
   iterator_.start({key_of(20), key_of(40)}, Direction::kForward);
   must(session_.insert(row_of(45)));
   EXPECT_TRUE(iterator_.hides_nothing());

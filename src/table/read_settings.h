@@ -25,6 +25,15 @@ enum class OnLockedRow : std::uint8_t {
   kPeek,
 };
 
+// What a scan does about keys that its own transaction puts in its index while it goes on.
+enum class NewOwnKeys : std::uint8_t {
+  kPassed,  // passes over them: StatementBoundary remembers each
+  // The same, for a scan that goes forward over the range of one seek and never elsewhere: keys
+  // outside of it, and behind the scan, are not remembered.
+  kPassedInRange,
+  kMet,  // gives them, where they lie ahead
+};
+
 // A read that locks rows, and gives their newest committed versions.
 struct LockingRead {
   lock::LockMode mode = lock::LockMode::kExclusive;
@@ -37,10 +46,7 @@ struct LockingRead {
   // A row that others changed after the transaction's snapshot was taken is an error,
   // kSnapshotConflict, instead of being given as it is now.
   bool rejects_newer = false;
-  // The scan goes forward over the range of one seek, and never elsewhere: what its transaction
-  // puts outside of it or behind the scan is not met. Otherwise each new key of the index is
-  // remembered.
-  bool visits_range_once = false;
+  NewOwnKeys new_own_keys = NewOwnKeys::kPassed;
   // So many rows are read once more by their keys, since others have committed since the iterator
   // was made, before a scan makes it anew: a reading costs some microseconds, an iterator some ten.
   std::uint32_t stale_rows_max = 64;

@@ -16,8 +16,9 @@ using catalog::ReferentialAction;
 
 // Rows that lie under the key are looked for in their newest versions, and nobody puts another one
 // there before the transaction ends.
-LockingRead locking_read(lock::LockMode mode, const lock::WaitPolicy& policy) {
-  return {.mode = mode, .wait = policy, .locks_gaps = true, .visits_range_once = true};
+LockingRead locking_read(lock::LockMode mode, const lock::WaitPolicy& policy,
+                         NewOwnKeys new_own_keys) {
+  return {.mode = mode, .wait = policy, .locks_gaps = true, .new_own_keys = new_own_keys};
 }
 
 std::size_t column_count(const Table& table) { return table.layout().columns.size(); }
@@ -343,7 +344,7 @@ Status ReferenceEnforcer::restrict_children(const Change& change, std::size_t nu
   if (!access.is_ok()) return access.take_status();
   ChildAccess& child = *access.value();
   child.cursor.open(change.transaction, reference.index_number,
-                    locking_read(lock::LockMode::kShared, change.policy),
+                    locking_read(lock::LockMode::kShared, change.policy, NewOwnKeys::kMet),
                     columns_to_look_at(*reference.child, child.versions(), reference.values.get()),
                     false);
   bool found = false;
@@ -383,8 +384,10 @@ Status ReferenceEnforcer::change_children(const Change& change, std::size_t numb
   ChildAccess& child = *access.value();
   child.enforcer.set_cause(&step);
   child.writer.set_wait_policy(change.policy);
+  // A row that gets other values of the key may keep its prefix, and is not changed again.
+  const NewOwnKeys new_own_keys = removes ? NewOwnKeys::kMet : NewOwnKeys::kPassedInRange;
   child.cursor.open(change.transaction, reference.index_number,
-                    locking_read(lock::LockMode::kExclusive, change.policy),
+                    locking_read(lock::LockMode::kExclusive, change.policy, new_own_keys),
                     codec::ColumnSet(column_count(*reference.child), true), false);
   bool found = false;
   // The prefix is this call's: further down the keys are those of other rows.
@@ -393,7 +396,15 @@ Status ReferenceEnforcer::change_children(const Change& change, std::size_t numb
   if (status.is_ok() && found && context_ != nullptr) status = context_->begin_changes(child.table);
   // The statement has opened only those children that it knew of.
   if (status.is_ok() && found) status = child.enforcer.bind(change.transaction, change.policy);
-  while (status.is_ok() && found) {
+  // A removal may change other rows of the child by way of keys that lead to it, and give those
+  // that are still to come a key behind the scan.
+  bool may_have_moved = false;
+  while (status.is_ok()) {
+    if (!found) {
+      if (!std::exchange(may_have_moved, false)) break;
+      status = child.cursor.seek(SeekMode::kFirstWithPrefix, prefix, child.record.data(), found);
+      continue;
+    }
     if (!counts(child.versions(), reference.values.get(), child.record.data())) {
       status = child.cursor.next_with_prefix(child.record.data(), found);
       continue;
@@ -407,6 +418,7 @@ Status ReferenceEnforcer::change_children(const Change& change, std::size_t numb
       break;
     }
     status = change_child(change, number, child, removes);
+    may_have_moved = removes && child.enforcer.has_children();
     BASALT_FAILPOINT("table.cascade.after_row");
     // One parent may have more children than memory has room for their changes.
     if (status.is_ok()) status = change.transaction.spill_if_large();

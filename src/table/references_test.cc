@@ -277,6 +277,47 @@ TEST_F(ReferencesTest, ATreeInOneTableGoesWithItsRoot) {
   EXPECT_EQ(client.rows("tree"), (IntegerRows{{100, kNull}}));
 }
 
+// A deeper level gives rows that are still to come, or that the scan has passed, another key under
+// the prefix of the outer one.
+TEST_F(ReferencesTest, RowsThatACascadeMovesInItsOwnWayAreRemovedAllTheSame) {
+  create_with_pairs_and_second("tree",
+                               {key("tree", "c1", "tree", "id", ReferentialAction::kCascade),
+                                key("tree", "c2", "tree", "id", ReferentialAction::kSetNull)});
+  Client client(*this);
+  must(client.insert("tree", {1, kNull, kNull}));
+  must(client.insert("tree", {9, kNull, kNull}));
+  must(client.insert("tree", {2, 1, kNull}));
+  must(client.insert("tree", {3, 1, 2}));  // moves to (1, NULL, 3), ahead of row 2's entry
+  must(client.insert("tree", {5, 1, 9}));
+  must(client.insert("tree", {4, 1, 5}));  // comes before row 5's
+  must(client.insert("tree", {6, 9, 2}));  // of another parent
+  client.commit();
+  EXPECT_TRUE(succeeds(client.remove("tree", {1, kNull, kNull})));
+  const IntegerRows left{{6, 9, kNull}, {9, kNull, kNull}};
+  EXPECT_EQ(client.rows("tree"), left);
+  client.commit();
+  EXPECT_EQ(client.rows("tree"), left);
+  EXPECT_TRUE(client.check("tree").empty());
+}
+
+// To a key that lies behind the scan.
+TEST_F(ReferencesTest, RowsThatACascadeMovesBehindItsScanAreRemovedAllTheSame) {
+  create_with_pairs_and_second("tree",
+                               {key("tree", "c1", "tree", "id", ReferentialAction::kCascade),
+                                key("tree", "c2", "tree", "id", ReferentialAction::kSetNull)});
+  Client client(*this);
+  must(client.insert("tree", {1, kNull, kNull}));
+  must(client.insert("tree", {2, kNull, kNull}));
+  must(client.insert("tree", {5, 1, 2}));
+  must(client.insert("tree", {4, 1, 5}));  // to (1, NULL, 4), behind (1, 2, 5)
+  must(client.insert("tree", {8, 1, 5}));
+  client.commit();
+  EXPECT_TRUE(succeeds(client.remove("tree", {1, kNull, kNull})));
+  EXPECT_EQ(client.rows("tree"), (IntegerRows{{2, kNull, kNull}}));
+  client.commit();
+  EXPECT_TRUE(client.check("tree").empty());
+}
+
 TEST_F(ReferencesTest, OtherColumnsOfARowWithoutItsParentCanBeChanged) {
   create("b", 2, {}, {key("b", "c1", "missing", "id")});
   Client client(*this);

@@ -159,6 +159,15 @@ class ReferencesTest : public testing::Test, protected NewDatabase {
     table.indexes.pop_back();
     must(catalog_.create(std::move(table), 1, std::move(keys)));
   }
+  // As create_with_pairs(), with an index on c2, too.
+  void create_with_pairs_and_second(const std::string& name,
+                                    std::vector<ForeignKeyDefinition> keys) {
+    create(name + "_", 2);
+    catalog::TableDefinition table = *catalog_.find("t/" + name + "_");
+    table.name = "t/" + name;
+    table.indexes[1].parts.push_back({2, 0, false, 4});
+    must(catalog_.create(std::move(table), 1, std::move(keys)));
+  }
   // From column `column` of `child` to `referenced` of `parent`.
   static ForeignKeyDefinition key(const std::string& child, const std::string& column,
                                   const std::string& parent, const std::string& referenced,
