@@ -124,6 +124,8 @@ class LinkedTables:
             if key not in keys:
                 keys.append(key)
                 items.append((f"key{len(keys)}", self._reference(name, key)))
+        if len(keys) > 1 and chance.random() < 0.5:
+            self._make_web(name, keys, items)
 
         def accept() -> None:
             if name not in self.tables:
@@ -132,6 +134,16 @@ class LinkedTables:
 
         head = "CREATE TABLE" if chance.random() < 0.9 else "CREATE OR REPLACE TABLE"
         yield Create(table=name, items=tuple(items), head=head, accepted=accept)
+
+    def _make_web(self, table: str, keys: list[str], items: list[tuple[str, str]]) -> None:
+        """Two of the keys lead to the table itself, so that removals change rows to be removed."""
+        chance = self._chance
+        for number, column in enumerate(("a", "b")):
+            constraint = f"CONSTRAINT {keys[number]} " if keys[number] else ""
+            action = ("CASCADE", "SET NULL")[number if chance.random() < 0.8 else 0]
+            place = next(i for i, item in enumerate(items) if item[0] == f"key{number + 1}")
+            items[place] = (f"key{number + 1}", f"{constraint}FOREIGN KEY ({column}) "
+                            f"REFERENCES {table} (id) ON DELETE {action}")
 
     def _keep(self, table: str, keys: list[str]) -> None:
         generated = [name for name in self._constraints if name.startswith(f"{table}_ibfk_")]
@@ -226,4 +238,8 @@ class LinkedTables:
             "DROP PRIMARY KEY, ADD PRIMARY KEY (id)", "FORCE", "COMMENT 'x'",
             f"RENAME INDEX k{chance.randint(1, 3)} TO n{chance.randint(1, 3)}",
             f"ADD COLUMN {column} {kind}", f"ORDER BY {column}"))
-        yield self._alter_table(self.table(), change)
+        table = self.table()
+        yield self._alter_table(table, change)
+        # InnoDB forgets keys whose index at the other end goes, before a row tells it.
+        if "DROP" in change and table in self.tables:
+            yield Statement(f"SHOW CREATE TABLE {table}")
