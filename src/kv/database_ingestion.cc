@@ -41,9 +41,15 @@ std::unique_ptr<bulk::SstWriter> Database::new_sst_writer(FamilyId family, std::
   std::uint64_t file_bytes_max = options.target_file_size_base;
   if (is_one_file) {
     file_bytes_max = std::numeric_limits<std::uint64_t>::max();
+    // As files of level 0 are, which most of these become: RocksDB would take what the lowest level
+    // has, or the last of those that are given.
+    options.bottommost_compression = rdb::kDisableCompressionOption;
+    if (!options.compression_per_level.empty()) {
+      options.compression = options.compression_per_level.front();
+      options.compression_per_level.clear();
+    }
     // rdb::SstFileReader reads the dictionary anew with each block that it decompresses.
     options.compression_opts.max_dict_bytes = 0;
-    options.bottommost_compression_opts.max_dict_bytes = 0;
   }
   return std::make_unique<bulk::SstWriter>(options, handle, *health_, std::move(path),
                                            file_bytes_max);

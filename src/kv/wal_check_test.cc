@@ -48,6 +48,20 @@ class WalCheckTest : public testing::Test {
     must(found.take_status());
     return std::move(found.value());
   }
+  // Of each byte in [begin, end), behind which there are sound records.
+  void expect_notices_changes(std::uint64_t begin, std::uint64_t end) {
+    for (std::uint64_t offset = begin; offset < end; ++offset) {
+      std::ifstream file(wal_, std::ios::binary);
+      file.seekg(static_cast<std::streamoff>(offset));
+      const char old = static_cast<char>(file.get());
+      overwrite(offset, std::string(1, static_cast<char>(old ^ 0x10)));
+      const std::vector<wal::WalDamage> found = damages();
+      ASSERT_EQ(found.size(), 1u) << offset;
+      EXPECT_GT(found[0].records_behind, 0u) << offset;
+      EXPECT_FALSE(found[0].is_unwritten) << offset;
+      overwrite(offset, std::string(1, old));
+    }
+  }
   Status open(bool accept_wal_damage = false) {
     DatabaseOptions options = test::small_options(path_);
     options.accept_wal_damage = accept_wal_damage;
@@ -110,36 +124,16 @@ TEST_F(WalCheckTest, AChangedByteInTheMiddleIsAnErrorThatNamesFilePlaceAndRemedy
 }
 
 TEST_F(WalCheckTest, EveryChangedByteIsNoticed) {
-  // In the middle, and in front of the last two records, also where one tells its length.
-  for (std::uint64_t offset = 40'000; offset < size_ - 700; ++offset) {
-    if (offset == 40'800) offset = size_ - 1500;
-    std::ifstream file(wal_, std::ios::binary);
-    file.seekg(static_cast<std::streamoff>(offset));
-    const char old = static_cast<char>(file.get());
-    overwrite(offset, std::string(1, static_cast<char>(old ^ 0x10)));
-    const std::vector<wal::WalDamage> found = damages();
-    ASSERT_EQ(found.size(), 1u) << offset;
-    EXPECT_GT(found[0].records_behind, 0u) << offset;
-    EXPECT_FALSE(found[0].is_unwritten) << offset;
-    overwrite(offset, std::string(1, old));
-  }
+  expect_notices_changes(40'000, 40'800);
+  // Also where one tells the length of a record in the last block.
+  expect_notices_changes(size_ - 1500, size_ - 700);
   EXPECT_TRUE(damages().empty());
 }
 
 // The zeros behind it are not what was lost of the record.
 TEST_F(WalCheckTest, AChangedByteIsNoTornEndWhereTheWalEndsInZeros) {
   fs::resize_file(wal_, size_ + 100'000);
-  for (std::uint64_t offset = size_ - 1500; offset < size_ - 700; ++offset) {
-    std::ifstream file(wal_, std::ios::binary);
-    file.seekg(static_cast<std::streamoff>(offset));
-    const char old = static_cast<char>(file.get());
-    overwrite(offset, std::string(1, static_cast<char>(old ^ 0x10)));
-    const std::vector<wal::WalDamage> found = damages();
-    ASSERT_EQ(found.size(), 1u) << offset;
-    EXPECT_GT(found[0].records_behind, 0u) << offset;
-    EXPECT_FALSE(found[0].is_unwritten) << offset;
-    overwrite(offset, std::string(1, old));
-  }
+  expect_notices_changes(size_ - 1500, size_ - 700);
 }
 
 TEST_F(WalCheckTest, AValueThatHoldsAWalMakesNoDamageOfATornEnd) {

@@ -59,8 +59,15 @@ class Sorter : public rdb::WriteBatch::Handler {
 // Sorts the entries by what `projection` tells of them, and calls `visit` with those of each value.
 template <typename Projection, typename Visit>
 void for_each_group(std::span<BatchEntry> entries, Projection projection, const Visit& visit) {
-  // Those of one index often are in order, and those of one family always.
-  if (!std::ranges::is_sorted(entries, {}, projection)) std::ranges::sort(entries, {}, projection);
+  // Those of one index often are in order, and those of one family always. Equal ones stay as they
+  // came, so that they are still in order where the next part is looked at.
+  if (!std::ranges::is_sorted(entries, {}, projection)) {
+    std::ranges::sort(entries, [&](const BatchEntry& a, const BatchEntry& b) {
+      const auto of_a = std::invoke(projection, a);
+      const auto of_b = std::invoke(projection, b);
+      return of_a != of_b ? of_a < of_b : a.is_older_than(b);
+    });
+  }
   for (auto begin = entries.begin(); begin != entries.end();) {
     const auto end = std::find_if(begin, entries.end(), [&](const BatchEntry& entry) {
       return std::invoke(projection, entry) != std::invoke(projection, *begin);
