@@ -73,6 +73,7 @@ table::SystemTimestamp CascadeContext::time() {
 // a table that was renamed while it opened its tables.
 Status CascadeContext::begin_changes(const table::Table& table) {
   const catalog::TableDefinition& definition = table.definition();
+  changed_.insert(definition.id);
   if (is_servers_own_name(definition.name)) return Status::ok();
   const TableNames names = names_in_sql(definition.name);
   MDL_context& locks = thd_->mdl_context;

@@ -1,7 +1,9 @@
 #pragma once
+#include <set>
 #include <string>
 #include <vector>
 
+#include "catalog/catalog.h"
 #include "table/statement_context.h"
 #include "server/mariadb.h"
 
@@ -13,6 +15,13 @@ class CascadeContext final : public table::StatementContext {
  public:
   explicit CascadeContext(THD* thd) : thd_(thd) {}
 
+  // Whether rows of the table were perhaps changed by foreign keys since forget().
+  bool have_changed(catalog::TableId table) const {
+    return !changed_.empty() && changed_.contains(table);
+  }
+  // No statement runs that has read rows.
+  void forget() { changed_.clear(); }
+
   table::SystemTimestamp time() override;
   Status begin_changes(const table::Table& table) override;
   Status compute_columns(const table::Table& table, const codec::ColumnSet& wanted, Version version,
@@ -22,6 +31,7 @@ class CascadeContext final : public table::StatementContext {
   TABLE* find_opened(const catalog::TableDefinition& table) const;
 
   THD* const thd_;
+  std::set<catalog::TableId> changed_;
 };
 
 }  // namespace basalt::server

@@ -117,6 +117,7 @@ void Session::register_statement() {
   if (transaction_->state() == txn::Transaction::State::kIdle) {
     rows_since_commit_ = 0;
     rows_that_stay_ = 0;
+    cascade_context_.forget();
   }
   the_engine().locks().clear_interrupt(transaction_->lock_owner());
   // In this order: a KILL raises its flag first and interrupts then, and may come in between.

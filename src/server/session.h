@@ -29,7 +29,7 @@ class Session final : public table::Interruption {
   static void close(THD* thd);
 
   txn::Transaction& transaction() { return *transaction_; }
-  table::StatementContext& cascade_context() { return cascade_context_; }
+  CascadeContext& cascade_context() { return cascade_context_; }
   // Leaves the transaction, whose decision could not be written for `cause`, to be completed by
   // others, and goes on with a new one.
   void leave_decided(txn::Decision decision, const Status& cause);

@@ -1,6 +1,7 @@
 #include "table/references.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "base/assert.h"
@@ -88,13 +89,19 @@ bool has_better_child(const catalog::ForeignKeyDefinition& key,
   });
 }
 
-// The table's first index that begins with the columns, on either side of a foreign key: the order
-// in which InnoDB looks at the foreign keys of a table. So is decided which of several that a row
-// violates is named, and whether one child's rows go before they are in another's way.
+// The table's first index that begins with the columns, as a whole, on either side of a foreign
+// key: the order in which InnoDB looks at the foreign keys of a table. So is decided which of
+// several that a row violates is named, and whether one child's rows go before they are in another's
+// way.
 std::size_t order_of(const std::vector<std::uint32_t>& columns,
                      const catalog::TableDefinition& table) {
   for (std::size_t i = 0; i < table.indexes.size(); ++i) {
-    if (begins_with(table, i, columns)) return i;
+    if (!begins_with(table, i, columns)) continue;
+    const std::vector<catalog::KeyPartDefinition> parts = reference_parts(table, i).parts;
+    const auto is_whole = [](const catalog::KeyPartDefinition& part) {
+      return part.prefix_length == 0;
+    };
+    if (std::ranges::all_of(std::span(parts).first(columns.size()), is_whole)) return i;
   }
   return table.indexes.size();
 }

@@ -406,6 +406,21 @@ Status RowWriter::write_removal(txn::Transaction& transaction, const std::uint8_
   });
 }
 
+Status RowWriter::read_again(txn::Transaction& transaction, const std::uint8_t* old_record,
+                             std::string_view old_primary_key, std::uint8_t* record, bool& exists) {
+  if (table_.has_hidden_key()) {
+    old_key_ = old_primary_key;
+  } else {
+    table_.primary().make_key(old_record, 0, old_key_);
+  }
+  BASALT_TRY(transaction.get(table_.family(0), old_key_, {}, found_, exists));
+  if (!exists) return Status::ok();
+  // An own row is in the transaction's batch, which the next write may move.
+  row_again_ = found_.view();
+  const codec::ColumnSet all(table_.layout().columns.size(), true);
+  return table_.primary().read(old_key_, row_again_, table_.primary().plan(all), record);
+}
+
 bool RowWriter::is_same_row(const std::uint8_t* old_record, const std::uint8_t* new_record) {
   const std::uint32_t version = table_.definition().schema_version;
   table_.primary().make_row(old_record, version, old_row_);

@@ -70,6 +70,10 @@ class RowWriter {
                 const std::uint8_t* new_record, std::string_view old_primary_key);
   Status remove(txn::Transaction& transaction, const std::uint8_t* record,
                 std::string_view primary_key);
+  // Reads all that is stored of the row now, of which `old_record` was read before; its lock is
+  // held. `record` is one of the table's; its blobs are good until the next call.
+  Status read_again(txn::Transaction& transaction, const std::uint8_t* old_record,
+                    std::string_view old_primary_key, std::uint8_t* record, bool& exists);
   // Whether an update would write what is stored already, byte for byte.
   bool is_same_row(const std::uint8_t* old_record, const std::uint8_t* new_record);
 
@@ -169,6 +173,7 @@ class RowWriter {
   std::string unique_prefix_;
   std::string value_lock_key_;
   std::string journal_key_;
+  std::string row_again_;
   std::vector<std::size_t> value_locked_indexes_;
   // Keys of the row being written that were not there, and those that get another value.
   std::vector<std::string_view> new_keys_;

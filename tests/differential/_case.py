@@ -163,11 +163,14 @@ class Runner:
         theirs, ours = self._answers(statement)
         is_read_committed = any(setting.is_setting and "READ COMMITTED" in setting.sql
                                 for setting in self._done)
-        known = _differences.known(statement, theirs, ours, is_read_committed)
-        if known is None:
+        try:
             self._judge(statement, theirs, ours)
-        elif known.ends_case:
-            raise Abandoned(known.reason)
+        except _Found:
+            known = _differences.known(statement, theirs, ours, is_read_committed)
+            if known is None:
+                raise
+            if known.ends_case:
+                raise Abandoned(known.reason) from None
         if theirs.error == 0:
             statement.accepted()
 

@@ -124,7 +124,7 @@ class LinkedTables:
             if key not in keys:
                 keys.append(key)
                 items.append((f"key{len(keys)}", self._reference(name, key)))
-        if len(keys) > 1 and chance.random() < 0.5:
+        if len(keys) > 1 and chance.random() < 0.15:
             self._make_web(name, keys, items)
 
         def accept() -> None:

@@ -46,13 +46,15 @@ def _nothing() -> None:
 @dataclass(frozen=True)
 class Statement:
     """`accepted` is called when the statement succeeded, to bring the generator's model up to date.
-    One that `is_setting` belongs to every script.
+    One that `is_setting` belongs to every script. `may_lose_rows`: triggers may remove rows, by way
+    of foreign keys, that the statement is updating.
     """
 
     text: str = ""
     comparison: Comparison = Comparison()
     accepted: Callable[[], None] = _nothing
     is_setting: bool = False
+    may_lose_rows: bool = False
 
     @property
     def sql(self) -> str:

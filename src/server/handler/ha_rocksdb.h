@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "server/convert/table_layout.h"
+#include "server/handler/cascaded_row.h"
 #include "server/row_counts.h"
 #include "server/session.h"
 #include "stats/table_statistics.h"
@@ -223,6 +224,8 @@ class ha_rocksdb final : public handler {
   // Whether reads that lock also lock the gaps between rows.
   bool locks_gaps() const;
   bool reads_semi_consistently() const;
+  // Of the row that the server is about to change; nothing if no cascade can have changed it.
+  std::optional<CascadedRow> cascaded_row();
   // After a write: ends own_transaction_, if there is one.
   int end_own_transaction(int error);
   // The same, or commits in the middle of the statement, if that is asked for.

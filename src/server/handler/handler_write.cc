@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 
 #include "server/convert/error_mapping.h"
 #include "server/handler/ha_rocksdb.h"
@@ -100,7 +101,30 @@ int ha_rocksdb::end_own_transaction(int error) {
   return error;
 }
 
+std::optional<CascadedRow> ha_rocksdb::cascaded_row() {
+  // A sequence's row belongs to no session.
+  if (session_ == nullptr || !session_->cascade_context().have_changed(opened().definition().id)) {
+    return std::nullopt;
+  }
+  return CascadedRow({.server_table = *table,
+                      .table = opened(),
+                      .writer = *writer_,
+                      .transaction = transaction(),
+                      .hidden_key = opened().has_hidden_key()
+                                        ? std::string_view(cursor_->primary_key())
+                                        : std::string_view(),
+                      .references = references_.get()});
+}
+
 int ha_rocksdb::update_row(const uchar* old_record, const uchar* new_record) noexcept {
+  if (std::optional<CascadedRow> row = cascaded_row()) {
+    CascadedRow::Outcome outcome{};
+    if (Status status = row->refresh_update(old_record, new_record, outcome); !status.is_ok()) {
+      return report(std::move(status));
+    }
+    if (outcome == CascadedRow::Outcome::kRemoved) return 0;
+    if (outcome == CascadedRow::Outcome::kGone) return HA_ERR_RECORD_IS_THE_SAME;
+  }
   // The server does not compare where it has not asked for all columns that it writes.
   if (writer_->is_same_row(old_record, new_record)) return HA_ERR_RECORD_IS_THE_SAME;
   if (has_expiry()) writer_->set_statement_time(statement_time(ha_thd()));
@@ -118,6 +142,14 @@ int ha_rocksdb::update_row(const uchar* old_record, const uchar* new_record) noe
 }
 
 int ha_rocksdb::delete_row(const uchar* record) noexcept {
+  if (std::optional<CascadedRow> row = cascaded_row()) {
+    CascadedRow::Outcome outcome{};
+    if (Status status = row->refresh_removal(record, outcome); !status.is_ok()) {
+      return report(std::move(status));
+    }
+    // As InnoDB has it: what the statement wanted has been done.
+    if (outcome == CascadedRow::Outcome::kRemoved) return 0;
+  }
   Status status = writer_->remove(transaction(), record,
                                   opened().has_hidden_key() ? cursor_->primary_key() : "");
   if (!status.is_ok()) {

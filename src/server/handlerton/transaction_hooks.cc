@@ -53,6 +53,7 @@ int commit(handlerton*, THD* thd, bool all) noexcept {
   if (session == nullptr) return 0;
   if (!session->ends_transaction(all)) {
     session->transaction().end_statement();
+    session->cascade_context().forget();
     return 0;
   }
   take_back_prepared(thd, *session);
@@ -118,6 +119,7 @@ int rollback(handlerton* hton, THD* thd, bool all) noexcept {
   if (session == nullptr) return 0;
   warn_of_rows_that_stay(thd, *session);
   if (!session->ends_transaction(all)) {
+    session->cascade_context().forget();
     return to_handler_error(session->transaction().rollback_statement(), thd);
   }
   take_back_prepared(thd, *session);

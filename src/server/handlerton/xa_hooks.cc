@@ -52,6 +52,7 @@ int prepare(handlerton*, THD* thd, bool all) noexcept {
   txn::Transaction& transaction = session->transaction();
   if (!session->ends_transaction(all)) {
     transaction.end_statement();
+    session->cascade_context().forget();
     return 0;
   }
   const bool is_users = thd->transaction->xid_state.is_explicit_XA();
