@@ -91,8 +91,8 @@ bool has_better_child(const catalog::ForeignKeyDefinition& key,
 
 // The table's first index that begins with the columns, as a whole, on either side of a foreign
 // key: the order in which InnoDB looks at the foreign keys of a table. So is decided which of
-// several that a row violates is named, and whether one child's rows go before they are in another's
-// way.
+// several that a row violates is named, and whether one child's rows go before they are in the way
+// of another's.
 std::size_t order_of(const std::vector<std::uint32_t>& columns,
                      const catalog::TableDefinition& table) {
   for (std::size_t i = 0; i < table.indexes.size(); ++i) {
