@@ -489,13 +489,14 @@ void Engine::abandon_indexes(const catalog::TablePointer& altered) {
   worker_->wake();
 }
 
-Result<std::unique_ptr<table::BulkLoad>> Engine::begin_load(const table::Table& table,
-                                                            std::size_t loads,
-                                                            std::uint64_t sort_bytes_max) {
-  return table::BulkLoad::make(
-      *database_, table,
-      {.memory_bytes = sort_bytes(sort_bytes_max) / std::max<std::size_t>(loads, 1),
-       .threads = build_threads()});
+Result<std::unique_ptr<table::BulkLoad>> Engine::begin_load(
+    const table::Table& table, std::size_t loads, std::uint64_t sort_bytes_max,
+    const table::Interruption& interruption) {
+  const std::size_t most = std::max<std::size_t>(loads, 1);
+  return table::BulkLoad::make(*database_, table,
+                               {.memory_bytes = sort_bytes(sort_bytes_max) / most,
+                                .threads = std::max<std::size_t>(build_threads() / most, 1)},
+                               interruption);
 }
 
 // Whoever calls holds the family.

@@ -179,9 +179,10 @@ class Engine final : public table::TableSource {
   // ---- rows that come in files
 
   // A load of rows into `table`, one of `loads` at the same time, which share `sort_bytes_max` of
-  // memory for sorting. Errors as of BulkLoad::make().
+  // memory for sorting, and threads. Errors as of BulkLoad::make().
   Result<std::unique_ptr<table::BulkLoad>> begin_load(const table::Table& table, std::size_t loads,
-                                                      std::uint64_t sort_bytes_max = kSortBytes);
+                                                      std::uint64_t sort_bytes_max,
+                                                      const table::Interruption& interruption);
   // So many rows were given to a transaction in files.
   void note_loaded_rows(std::uint64_t rows) { loaded_rows_ += rows; }
   std::uint64_t loaded_rows() const { return loaded_rows_; }

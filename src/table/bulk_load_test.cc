@@ -42,13 +42,13 @@ class BulkLoadTest : public testing::TestWithParam<Keys>, protected test::NewDat
   }
   void begin() {
     transaction_ = transactions_.make_transaction(nullptr);
-    load_ = must(BulkLoad::make(*database_, *table_, {std::size_t{1} << 20, 2}));
+    load_ = must(BulkLoad::make(*database_, *table_, {memory_bytes_, 2}, *interruption_));
     writer_->set_load(load_.get());
   }
   Status insert(const Row& row) { return writer_->insert(*transaction_, test::Record(row).data()); }
   Status finish() {
     txn::LoadedFiles loaded;
-    BASALT_TRY(load_->finish(test::NeverInterrupted(), loaded));
+    BASALT_TRY(load_->finish(loaded));
     BASALT_TRY(transaction_->add_loaded(std::move(loaded), {}));
     return transaction_->commit(kv::Durability::kBuffered);
   }
@@ -62,6 +62,24 @@ class BulkLoadTest : public testing::TestWithParam<Keys>, protected test::NewDat
     return kv::test::count_entries(*database_, table_->family(index), table_->whole_range(index));
   }
 
+  // With so much entries are written meanwhile as long as they come in order.
+  void begin_with_threads() {
+    memory_bytes_ = std::size_t{16} << 20;
+    begin();
+  }
+  std::size_t files() const {
+    std::size_t count = 0;
+    for (const auto& entry :
+         std::filesystem::recursive_directory_iterator(directory_ / "db/loads")) {
+      count += entry.path().extension() == ".sst" ? 1 : 0;
+    }
+    return count;
+  }
+
+  std::size_t memory_bytes_ = std::size_t{1} << 20;
+  const test::NeverInterrupted never_;
+  const test::AlwaysInterrupted always_;
+  const Interruption* interruption_ = &never_;
   std::unique_ptr<Table> table_;
   std::unique_ptr<RowWriter> writer_;
   std::unique_ptr<txn::Transaction> transaction_;
@@ -85,6 +103,71 @@ TEST_P(BulkLoadTest, LoadedRowsHaveAllTheirEntries) {
   EXPECT_EQ(counted().all(), kMany);
   EXPECT_EQ(counted().committed(), kMany) << "once";
   EXPECT_TRUE(is_sound());
+  EXPECT_TRUE(std::filesystem::is_empty(directory_ / "db/loads"));
+}
+
+TEST_P(BulkLoadTest, RowsInOrderAreWrittenWhileOthersCome) {
+  begin_with_threads();
+  for (int i = 0; i < kMany; ++i) must(insert(row_of(i)));
+  EXPECT_NE(files(), 0u);
+  ASSERT_TRUE(succeeds(finish()));
+  for (std::size_t i = 0; i < test::kIndexes; ++i) {
+    EXPECT_EQ(entries(i), static_cast<std::uint64_t>(kMany));
+  }
+  EXPECT_TRUE(is_sound());
+  EXPECT_TRUE(std::filesystem::is_empty(directory_ / "db/loads"));
+}
+
+TEST_P(BulkLoadTest, ARowOutOfOrderLosesNothingOfThoseThatAreWritten) {
+  begin_with_threads();
+  for (int i = 1; i < kMany; ++i) must(insert(row_of(i)));
+  EXPECT_NE(files(), 0u);
+  must(insert(row_of(0)));
+  ASSERT_TRUE(succeeds(finish()));
+  for (std::size_t i = 0; i < test::kIndexes; ++i) {
+    EXPECT_EQ(entries(i), static_cast<std::uint64_t>(kMany));
+  }
+  EXPECT_TRUE(is_sound());
+}
+
+TEST_P(BulkLoadTest, AKeyThatComesTwiceInARowFailsTheEnd) {
+  begin_with_threads();
+  Row last;
+  for (int i = 0; i < kMany; ++i) must(insert(last = row_of(i)));
+  last.id = kMany;
+  last.email = "other";
+  must(insert(last));
+  must(insert(row_of(kMany + 1)));
+  EXPECT_TRUE(fails_with(ErrorCode::kDuplicateKey, finish()));
+  EXPECT_EQ(load_->duplicate_index(), static_cast<std::size_t>(test::kByCode));
+  EXPECT_FALSE(load_->duplicate().first_key.empty());
+}
+
+TEST_P(BulkLoadTest, AKeyThatWasWrittenBeforeFailsTheEnd) {
+  begin_with_threads();
+  for (int i = 0; i < kMany; ++i) must(insert(row_of(i)));
+  Row row = row_of(kMany);
+  row.code = 77;
+  must(insert(row));
+  EXPECT_TRUE(fails_with(ErrorCode::kDuplicateKey, finish()));
+  EXPECT_EQ(load_->duplicate_index(), static_cast<std::size_t>(test::kByCode));
+}
+
+TEST_P(BulkLoadTest, WhatIsWrittenIsNotReadBackForAStatementThatIsKilled) {
+  interruption_ = &always_;
+  begin_with_threads();
+  for (int i = 1; i < kMany; ++i) must(insert(row_of(i)));
+  ASSERT_NE(files(), 0u);
+  const Status status = insert(row_of(0));
+  EXPECT_TRUE(fails_with(ErrorCode::kInterrupted, status.is_ok() ? finish() : status.clone()));
+  EXPECT_TRUE(fails_with(ErrorCode::kInterrupted, finish())) << "for good";
+}
+
+TEST_P(BulkLoadTest, ALoadThatIsGivenUpLeavesNoFiles) {
+  begin_with_threads();
+  for (int i = 0; i < kMany; ++i) must(insert(row_of(i)));
+  EXPECT_NE(files(), 0u);
+  load_.reset();
   EXPECT_TRUE(std::filesystem::is_empty(directory_ / "db/loads"));
 }
 
@@ -169,10 +252,11 @@ TEST_P(BulkLoadTest, NullsAreNoDuplicates) {
 }
 
 TEST_P(BulkLoadTest, ItEndsWhenItIsInterrupted) {
+  interruption_ = &always_;
+  begin();
   for (int i = 0; i < 5000; ++i) must(insert(row_of(i)));
   txn::LoadedFiles loaded;
-  EXPECT_TRUE(
-      fails_with(ErrorCode::kInterrupted, load_->finish(test::AlwaysInterrupted(), loaded)));
+  EXPECT_TRUE(fails_with(ErrorCode::kInterrupted, load_->finish(loaded)));
   load_.reset();
   EXPECT_TRUE(std::filesystem::is_empty(directory_ / "db/loads"));
 }

@@ -99,6 +99,19 @@ std::unique_ptr<ChangeSource> changes_of_file(rdb::SstFileReader& file,
   return std::make_unique<FileChanges>(file, std::move(owner));
 }
 
+Status visit_sorted_file(
+    kv::Database& database, kv::FamilyId family, const std::string& path,
+    const std::function<Status(std::string_view key, std::string_view value)>& visit) {
+  auto file = open_sorted_file(database, family, path);
+  if (!file.is_ok()) return file.take_status();
+  const std::unique_ptr<ChangeSource> entries = changes_of_file(*file.value());
+  for (entries->seek_to_first(); entries->is_valid(); entries->next()) {
+    BASALT_DEBUG_ASSERT(entries->kind() == ChangeKind::kPut);
+    BASALT_TRY(visit(entries->key(), entries->value()));
+  }
+  return entries->status();
+}
+
 Result<std::unique_ptr<rdb::SstFileReader>> open_sorted_file(kv::Database& database,
                                                              kv::FamilyId family,
                                                              const std::string& path) {

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -67,6 +68,12 @@ using SpilledRuns = std::vector<std::shared_ptr<const SpilledRun>>;
 // The changes that a file has. `owner`, of the file, lives as long.
 std::unique_ptr<ChangeSource> changes_of_file(rdb::SstFileReader& file,
                                               std::shared_ptr<const void> owner = nullptr);
+
+// Calls `visit` with each key and value that a file of puts of `family` has, in their order. An
+// error of it ends the visits. kIoError, kCorruption.
+Status visit_sorted_file(
+    kv::Database& database, kv::FamilyId family, const std::string& path,
+    const std::function<Status(std::string_view key, std::string_view value)>& visit);
 
 // Opens a file of entries of `family`.
 Result<std::unique_ptr<rdb::SstFileReader>> open_sorted_file(kv::Database& database,

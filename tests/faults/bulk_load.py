@@ -22,9 +22,14 @@ from tests.support import checks, workspace
 from tests.support.workspace import Tally, Workspace
 
 _ROWS = 20_000
-# Rows of 1 KB, in no order.
+# Rows of 1 KB: in no order, which are sorted; in that of the keys, which are written meanwhile; and
+# in order but for the last one, so that what is written is read back.
 _LOAD = ("INSERT INTO d.t SELECT seq * 7919 % 20011, seq, REPEAT(MD5(seq), 32) "
          f"FROM d.seq_1_to_{_ROWS}")
+_IN_ORDER = ("INSERT INTO d.t SELECT seq{}, seq, HEX(RANDOM_BYTES(512)) "
+             f"FROM d.seq_1_to_{_ROWS}")
+_LOADS = {"": _LOAD, " of rows in order": _IN_ORDER.format(""),
+          " of rows in order but one": _IN_ORDER.format(f" % {_ROWS}")}
 _COPIES = ("ALTER TABLE d.t FORCE, ALGORITHM=COPY",
            "CREATE TABLE d.c (PRIMARY KEY (id)) ENGINE=ROCKSDB SELECT * FROM d.t")
 _KILLS_AFTER_SECONDS = (0.1, 0.3, 0.6)
@@ -43,18 +48,19 @@ class BulkLoad:
         self._server.query("INSERT INTO d.t VALUES (-1, -1, 'before')")
         self._changes = 0
 
-    def fail(self, failure: _interrupted.Failure) -> list[str]:
+    def fail(self, failure: _interrupted.Failure, load: str) -> list[str]:
         """The statement while calls on its files fail, and then on a sound disk."""
-        problems = _interrupted.fail(self._faults, failure, "loads", self._load)
+        problems = _interrupted.fail(self._faults, failure, "loads",
+                                     lambda: self._load(load=load))
         problems += self._check(1)
-        self._load()
+        self._load(load=load)
         problems += self._check(1 + _ROWS)
         self._server.query("DELETE FROM d.t WHERE id >= 0")
         return problems
 
-    def kill(self, seconds: float) -> list[str]:
+    def kill(self, seconds: float, load: str) -> list[str]:
         """The statement, killed after some time, unless it has ended by then."""
-        problems = _interrupted.kill(self._server, ("SET rocksdb_bulk_load = 1", _LOAD), seconds)
+        problems = _interrupted.kill(self._server, ("SET rocksdb_bulk_load = 1", load), seconds)
         rows = self._count()
         if rows not in (1, 1 + _ROWS):
             problems.append(f"{rows} rows are there")
@@ -101,10 +107,10 @@ class BulkLoad:
         self._server.query("DELETE FROM d.t WHERE id >= 0")
         return problems
 
-    def _load(self, logs: bool = True) -> None:
+    def _load(self, logs: bool = True, load: str = _LOAD) -> None:
         with self._server.connect() as connection, connection.cursor() as cursor:
             cursor.execute(f"SET rocksdb_bulk_load = 1, sql_log_bin = {int(logs)}")
-            cursor.execute(_LOAD)
+            cursor.execute(load)
 
     def _count(self) -> int:
         return int(self._server.query("SELECT COUNT(*) FROM d.t")[0][0])
@@ -121,9 +127,11 @@ class BulkLoad:
 def run(work: Workspace, _: argparse.Namespace) -> Tally:
     """All cases, on one server."""
     test = BulkLoad(work)
-    outcomes = [(name, test.fail(failure)) for name, failure in _interrupted.FAILURES.items()]
-    outcomes += [(f"KILL after {seconds} s", test.kill(seconds))
-                 for seconds in _KILLS_AFTER_SECONDS]
+    outcomes = [(name + rows, test.fail(failure, load))
+                for name, failure in _interrupted.FAILURES.items()
+                for rows, load in _LOADS.items()]
+    outcomes += [(f"KILL after {seconds} s{rows}", test.kill(seconds, load))
+                 for seconds in _KILLS_AFTER_SECONDS for rows, load in _LOADS.items()]
     outcomes += [(f"{name} when files are taken in, {'with' if logs else 'without'} the binary "
                   f"log, and {'a start' if restarts else 'a resume'} follows",
                   test.fail_behind_commit(obstacle, logs, restarts))

@@ -72,8 +72,8 @@ Status ha_rocksdb::begin_load_if_many() {
   if (inserting.batch_bytes() + inserting.spilled_bytes() < load_after_bytes_) return Status::ok();
   const std::size_t parts =
       table->part_info == nullptr ? 1 : std::size_t{table->part_info->get_tot_partitions()};
-  Result<std::unique_ptr<table::BulkLoad>> load =
-      the_engine().begin_load(opened(), std::min(parts, kLoadsMax), sort_bytes_max(ha_thd()));
+  Result<std::unique_ptr<table::BulkLoad>> load = the_engine().begin_load(
+      opened(), std::min(parts, kLoadsMax), sort_bytes_max(ha_thd()), *session_);
   if (!load.is_ok()) return load.take_status();
   load_ = std::move(load.value());
   loaded_rows_ = 0;
@@ -103,7 +103,7 @@ void ha_rocksdb::show_duplicate(const table::BulkLoad& load) {
 Status ha_rocksdb::finish_load(table::BulkLoad& load) {
   if (loaded_rows_ == 0) return Status::ok();
   txn::LoadedFiles files;
-  BASALT_TRY(load.finish(*session_, files));
+  BASALT_TRY(load.finish(files));
   BASALT_TRY(inserting_transaction().add_loaded(std::move(files), wait_policy()));
   if (!is_copying_) the_engine().note_loaded_rows(loaded_rows_);
   return Status::ok();
