@@ -263,7 +263,8 @@ KNOWN = (
           "InnoDB by its secondary indexes until that is done: a circle that ends with RESTRICT is "
           "refused there (docs/user-guide.md, Foreign keys)",
           lambda statement, theirs, ours: theirs.error == _ROW_IS_REFERENCED and ours.error == 0
-          and statement.sql.startswith("DELETE") and _is_of_own_key(theirs.message)),
+          and statement.sql.startswith(("DELETE", "REPLACE"))
+          and _is_of_own_key(theirs.message)),
     Known("where spaces at the end count InnoDB takes CHAR and VARCHAR for one type, and CHAR of "
           "two lengths, and compares the spaces that it stores behind a CHAR, so that equal values "
           "do not reference each other; ours are refused (docs/user-guide.md, Foreign keys)",

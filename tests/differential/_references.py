@@ -44,6 +44,7 @@ class References:
         self._checks = True
         self._files = 0
         self._triggers = 0
+        self._log_is_in_order = True
         self._may_lose_rows = False  # that are being updated
         self._steps: tuple[tuple[int, Callable[[], Iterator[Statement]]], ...] = (
             (26, self._insert), (16, self._update), (14, self._delete), (6, self._insert_select),
@@ -97,7 +98,8 @@ class References:
                                     f"BINARY {column}")
                 yield Statement(f"CHECK TABLE {name}")
                 yield Statement(f"SHOW CREATE TABLE {name}")
-        yield Statement("SELECT what FROM log ORDER BY number", Comparison(Rows.SEQUENCE))
+        yield Statement("SELECT what FROM log ORDER BY number",
+                        Comparison(Rows.SEQUENCE if self._log_is_in_order else Rows.BAG))
         for query in _DEFINED:
             yield Statement(query)
 
@@ -192,6 +194,8 @@ class References:
         for column in "abv":
             changes = changes.replace(f"= {column} + 1", f"= x.{column} + 1")
         one, two = self._linked.table(), self._linked.table()
+        # The server changes rows of the second table in the order in which it has found them.
+        self._log_is_in_order &= self._triggers == 0
         yield Statement(f"UPDATE{ignore} {one} x STRAIGHT_JOIN {two} y ON {self._join()} "
                         f"SET {changes}",
                         Comparison(names_key=False, warnings=False))
