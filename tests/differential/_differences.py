@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -20,6 +21,7 @@ _ERROR_ON_RENAME = 1025
 _NO_TABLE = 1146
 _DROP_INDEX = 1553
 _CANNOT_DROP = 1091
+_CANNOT_ADD = 1215
 _DUPLICATE_IN_CHILD = 1761
 _COLUMN_NOT_NULL = 1830
 _ROW_IS_REFERENCED = 1451
@@ -83,12 +85,24 @@ def _refuses_own_reference(statement: Statement, theirs: Answer, ours: Answer) -
     if not statement.sql.startswith(("INSERT", "REPLACE", "LOAD")):
         return False
     if theirs.error == _NO_REFERENCED_ROW:
-        return (ours.error in (0, _NO_REFERENCED_ROW) and _is_of_own_key(theirs.message)
+        # Ours may come to another row of the statement, and find something else there.
+        return (_is_of_own_key(theirs.message)
                 and _may_reference_itself(statement, theirs.message))
-    only_theirs = [text for _, code, text in theirs.warnings
-                   if code == _NO_REFERENCED_ROW and text not in str(ours.warnings)]
-    return (theirs.error == ours.error == 0 and only_theirs != []
+    texts = [Counter(text for _, code, text in answer.warnings if code == _NO_REFERENCED_ROW)
+             for answer in (theirs, ours)]
+    only_theirs = texts[0] - texts[1]
+    return (theirs.error == 0 and ours.error in (0, *_OF_TRIGGERS) and bool(only_theirs)
             and all(map(_is_of_own_key, only_theirs)))
+
+
+def _names_another_parent(statement: Statement, theirs: Answer, ours: Answer) -> bool:
+    if not _updates(statement) and not statement.sql.startswith("REPLACE"):
+        return False
+    if theirs.error or ours.error:
+        return theirs.error == ours.error == _NO_REFERENCED_ROW
+    codes = [[code for _, code, _ in answer.warnings] for answer in (theirs, ours)]
+    return (codes[0] == codes[1] and _NO_REFERENCED_ROW in codes[0]
+            and theirs.affected == ours.affected and theirs.warnings != ours.warnings)
 
 
 def _updates(statement: Statement) -> bool:
@@ -245,6 +259,9 @@ KNOWN = (
     Known("InnoDB looks for all parents of a row whose primary key changes, of other columns, too, "
           "and for those of an index that changes behind the columns that reference",
           _keeps_without_parent),
+    Known("... and so names another one of several that are missing; of a new row that is there "
+          "already it names one of its own, we what the row lacks that is changed instead",
+          _names_another_parent, ends_case=False),
     Known("... and leaves the row as it is where errors are ignored",
           lambda statement, theirs, ours: theirs.error == ours.error == 0
           and _changes_indexes(statement) and theirs.affected < ours.affected),
@@ -279,6 +296,10 @@ KNOWN = (
           and ours.error in (0, _NO_REFERENCED_ROW, *_OF_TRIGGERS)
           and (theirs.error == _NO_REFERENCED_ROW or any(
               code == _NO_REFERENCED_ROW for _, code, _ in theirs.warnings))),
+    Known("InnoDB makes a table that is emptied anew, and refuses that where a foreign key of it "
+          "leads to no table, or to one that has other columns",
+          lambda statement, theirs, ours: statement.sql.startswith("TRUNCATE")
+          and theirs.error == _CANNOT_ADD and ours.error == 0),
     Known("InnoDB does not copy a table whose foreign key leads to one that was made anew, without "
           "checks, and lacks the columns or the index",
           lambda statement, theirs, ours: statement.sql.startswith("ALTER TABLE")
@@ -290,7 +311,8 @@ KNOWN = (
     Known("InnoDB copies the table, and then cannot give the copy its name, if a foreign key needs "
           "a dropped index, or NULL, or leads to a table that was made with other types",
           lambda statement, theirs, ours: statement.sql.startswith("ALTER TABLE")
-          and theirs.error == _ERROR_ON_RENAME
+          and (theirs.error == _ERROR_ON_RENAME
+               or theirs.error == _NO_REFERENCED_ROW and "`#sql`" in theirs.message)
           and ours.error in (_DROP_INDEX, _COLUMN_NOT_NULL, _CANNOT_CREATE), ends_case=False),
 )
 
