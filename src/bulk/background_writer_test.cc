@@ -5,7 +5,6 @@
 #include <rocksdb/options.h>
 #include <rocksdb/sst_file_reader.h>
 
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <utility>

@@ -16,9 +16,7 @@ class CascadeContext final : public table::StatementContext {
   explicit CascadeContext(THD* thd) : thd_(thd) {}
 
   // Whether rows of the table were perhaps changed by foreign keys since forget().
-  bool have_changed(catalog::TableId table) const {
-    return !changed_.empty() && changed_.contains(table);
-  }
+  bool have_changed(catalog::TableId table) const { return changed_.contains(table); }
   // No statement runs that has read rows.
   void forget() { changed_.clear(); }
 

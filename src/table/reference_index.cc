@@ -58,10 +58,15 @@ bool begins_with(const TableDefinition& table, std::size_t index_number, const C
                     });
 }
 
+bool begins_with_whole(const TableDefinition& table, std::size_t index_number,
+                       const Columns& columns) {
+  return count_common(reference_parts(table, index_number).parts, columns) == columns.size();
+}
+
 std::size_t find_index_on(const TableDefinition& table, const Columns& columns) {
   std::size_t best = table.indexes.size();
   for (std::size_t i = 0; i < table.indexes.size(); ++i) {
-    if (count_common(reference_parts(table, i).parts, columns) < columns.size()) continue;
+    if (!begins_with_whole(table, i, columns)) continue;
     if (is_unique_on(table, i, columns.size())) return i;
     if (best == table.indexes.size()) best = i;
   }

@@ -25,6 +25,9 @@ ReferenceParts reference_parts(const catalog::TableDefinition& table, std::size_
 // bytes alone.
 bool begins_with(const catalog::TableDefinition& table, std::size_t index_number,
                  const std::vector<std::uint32_t>& columns);
+// The same, but not where it has the first bytes alone of one of them.
+bool begins_with_whole(const catalog::TableDefinition& table, std::size_t index_number,
+                       const std::vector<std::uint32_t>& columns);
 // The index of `table` that begins with `columns`, in this order and as a whole; one that keeps the
 // values unique, of current rows at least, goes before all others. The number of indexes if there
 // is none.

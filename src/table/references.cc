@@ -1,7 +1,6 @@
 #include "table/references.h"
 
 #include <algorithm>
-#include <span>
 #include <utility>
 
 #include "base/assert.h"
@@ -96,12 +95,7 @@ bool has_better_child(const catalog::ForeignKeyDefinition& key,
 std::size_t order_of(const std::vector<std::uint32_t>& columns,
                      const catalog::TableDefinition& table) {
   for (std::size_t i = 0; i < table.indexes.size(); ++i) {
-    if (!begins_with(table, i, columns)) continue;
-    const std::vector<catalog::KeyPartDefinition> parts = reference_parts(table, i).parts;
-    const auto is_whole = [](const catalog::KeyPartDefinition& part) {
-      return part.prefix_length == 0;
-    };
-    if (std::ranges::all_of(std::span(parts).first(columns.size()), is_whole)) return i;
+    if (begins_with_whole(table, i, columns)) return i;
   }
   return table.indexes.size();
 }

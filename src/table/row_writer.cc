@@ -265,6 +265,14 @@ Status RowWriter::check_insert(txn::Transaction& transaction, const std::uint8_t
   return check_parents(transaction, nullptr, record);
 }
 
+void RowWriter::take_old_key(const std::uint8_t* record, std::string_view primary_key) {
+  if (table_.has_hidden_key()) {
+    old_key_ = primary_key;
+  } else {
+    table_.primary().make_key(record, 0, old_key_);
+  }
+}
+
 // Makes the row that is to be stored.
 void RowWriter::make_row(const std::uint8_t* record, std::uint64_t time) {
   table_.primary().make_row(record, table_.definition().schema_version, row_);
@@ -285,11 +293,10 @@ Status RowWriter::load_row(txn::Transaction& transaction, const std::uint8_t* re
 
 Status RowWriter::update(txn::Transaction& transaction, const std::uint8_t* old_record,
                          const std::uint8_t* new_record, std::string_view old_primary_key) {
+  take_old_key(old_record, old_primary_key);
   if (table_.has_hidden_key()) {
-    old_key_ = old_primary_key;
     new_key_ = old_primary_key;
   } else {
-    table_.primary().make_key(old_record, 0, old_key_);
     table_.primary().make_key(new_record, 0, new_key_);
   }
   forget_expired();
@@ -371,11 +378,7 @@ Status RowWriter::write_update(txn::Transaction& transaction, bool moves) {
 
 Status RowWriter::remove(txn::Transaction& transaction, const std::uint8_t* record,
                          std::string_view primary_key) {
-  if (table_.has_hidden_key()) {
-    old_key_ = primary_key;
-  } else {
-    table_.primary().make_key(record, 0, old_key_);
-  }
+  take_old_key(record, primary_key);
   forget_expired();
   BASALT_TRY(lock_exclusive(transaction, old_key_));
   BASALT_TRY(lock_values(transaction, record));
@@ -408,11 +411,7 @@ Status RowWriter::write_removal(txn::Transaction& transaction, const std::uint8_
 
 Status RowWriter::read_again(txn::Transaction& transaction, const std::uint8_t* old_record,
                              std::string_view old_primary_key, std::uint8_t* record, bool& exists) {
-  if (table_.has_hidden_key()) {
-    old_key_ = old_primary_key;
-  } else {
-    table_.primary().make_key(old_record, 0, old_key_);
-  }
+  take_old_key(old_record, old_primary_key);
   BASALT_TRY(transaction.get(table_.family(0), old_key_, {}, found_, exists));
   if (!exists) return Status::ok();
   // An own row is in the transaction's batch, which the next write may move.

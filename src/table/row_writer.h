@@ -113,6 +113,8 @@ class RowWriter {
     expired_rows_.clear();
     expired_entries_.clear();
   }
+  // `primary_key`: needed only without a visible one.
+  void take_old_key(const std::uint8_t* record, std::string_view primary_key);
   void make_row(const std::uint8_t* record, std::uint64_t time);
 
   // All that may refuse a row that is inserted, or that is to be stored under other keys or for

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "table/record_values.h"
-#include "table/system_versions.h"
 
 namespace basalt::server {
 namespace {
@@ -31,8 +30,7 @@ Status CascadedRow::read(const uchar* record, bool& exists) {
   BASALT_TRY(access_.writer.read_again(access_.transaction, record, access_.hidden_key, row_.data(),
                                        exists));
   // Without a visible primary key a row keeps its own when it becomes history.
-  const table::SystemVersions versions(access_.table);
-  if (exists && versions.is_history(row_.data()) && !versions.is_history(record)) exists = false;
+  if (exists && versions_.is_history(row_.data()) && !versions_.is_history(record)) exists = false;
   return Status::ok();
 }
 
@@ -95,14 +93,13 @@ Status CascadedRow::refresh_update(const uchar* old_record, const uchar* new_rec
   BASALT_TRY(read(old_record, exists));
   outcome = Outcome::kIsThere;
   if (!exists && !may_have_moved()) {
-    const table::SystemVersions versions(access_.table);
-    outcome = versions.is_history(new_record) ? Outcome::kRemoved : Outcome::kGone;
+    outcome = versions_.is_history(new_record) ? Outcome::kRemoved : Outcome::kGone;
     if (outcome == Outcome::kRemoved) return Status::ok();
     // A removal changes a row that keeps a part of its period. And the server makes history also of
     // a row that is passed over.
     const int command = thd_sql_command(server_table.in_use);
     const bool is_removal = command == SQLCOM_DELETE || command == SQLCOM_DELETE_MULTI;
-    if (!is_removal && !versions.exist()) return Status::ok();
+    if (!is_removal && !versions_.exist()) return Status::ok();
     return Status(ErrorCode::kUnsupported, kRefusal);
   }
   if (exists && access_.writer.is_same_row(row_.data(), old_record)) return Status::ok();

@@ -5,6 +5,7 @@
 #include "base/status.h"
 #include "table/reference_enforcer.h"
 #include "table/row_writer.h"
+#include "table/system_versions.h"
 #include "table/table.h"
 #include "txn/transaction.h"
 #include "server/mariadb.h"
@@ -36,7 +37,7 @@ class CascadedRow {
   };
 
   // What `access` refers to outlives the calls.
-  explicit CascadedRow(const Access& access) : access_(access) {}
+  explicit CascadedRow(const Access& access) : access_(access), versions_(access.table) {}
 
   // Before `old_record` becomes `new_record`: columns that are the same in both get the values that
   // are stored.
@@ -55,6 +56,7 @@ class CascadedRow {
   Status take_unchanged();
 
   const Access access_;
+  const table::SystemVersions versions_;
   std::vector<uchar> row_;
 };
 
