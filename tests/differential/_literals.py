@@ -44,6 +44,12 @@ def text(value: str) -> str:
     return f"_utf8mb4 X'{value.encode().hex().upper()}'"
 
 
+def has_ignorable(literal: str) -> bool:
+    """Whether a literal of text() has a character that weighs nothing in Unicode's collations."""
+    digits = literal.partition(" X'")[2].rstrip("'")
+    return any(byte < 0x09 or 0x0D < byte < 0x20 or byte == 0x7F for byte in bytes.fromhex(digits))
+
+
 def binary(value: bytes) -> str:
     """A literal for a binary string."""
     return f"X'{value.hex().upper()}'"
