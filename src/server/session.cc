@@ -132,6 +132,7 @@ void Session::register_statement() {
                                    .spills_at = batch_spill_bytes(thd_),
                                    .scarce_above = database_options.batch_bytes_max,
                                    .is_two_phase = opt_bin_log,
+                                   .writes_meanwhile = true,
                                    .merges_meanwhile = true});
   commits_in_the_middle_ = commits_in_the_middle(thd_);
   trans_register_ha(thd_, false, g_plugin->hton, 0);

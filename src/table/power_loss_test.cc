@@ -52,7 +52,8 @@ using Rows = std::map<std::int32_t, Row>;
 
 // Moves the transaction's changes to files; of twelve and more some are merged by a thread then.
 void spill(txn::Transaction& transaction) {
-  transaction.set_memory_limits({.spills_at = 1, .merges_meanwhile = true});
+  transaction.set_memory_limits(
+      {.spills_at = 1, .writes_meanwhile = true, .merges_meanwhile = true});
   must(transaction.spill_if_large());
   transaction.set_memory_limits({});
 }

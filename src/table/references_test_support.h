@@ -228,7 +228,9 @@ class ReferencesTest : public testing::Test, protected NewDatabase {
     }
     TestStatement& statement() { return statement_; }
     // Between any two rows what was changed goes to files.
-    void spill_always() { transaction_->set_memory_limits({.spills_at = 1}); }
+    void spill_always() {
+      transaction_->set_memory_limits({.spills_at = 1, .writes_meanwhile = true});
+    }
     bool has_changes_in_files() const { return transaction_->has_changes_in_files(); }
     const ReferenceEnforcer::IndexName& duplicate_in_child(const std::string& name) {
       return opened(name).enforcer.duplicate_in_child();

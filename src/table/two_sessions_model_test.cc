@@ -123,7 +123,7 @@ class TwoSessionsModelTest : public testing::TestWithParam<Keys> {
     }
     must(session.transaction().release_savepoint(savepoint));
     if (!one_in(3)) return;
-    session.transaction().set_memory_limits({.spills_at = 1});
+    session.transaction().set_memory_limits({.spills_at = 1, .writes_meanwhile = one_in(2)});
     must(session.transaction().spill_if_large());
     session.transaction().set_memory_limits({});
   }

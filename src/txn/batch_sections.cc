@@ -118,12 +118,9 @@ Result<BatchSections> BatchSections::of(const kv::Database& database, const rdb:
   return BatchSections(sorter.take(), batch.GetDataSize());
 }
 
-std::vector<std::vector<BatchEntry>>& BatchSections::sort() {
-  for (std::vector<BatchEntry>& section : sections_) {
-    for_each_group(section, &BatchEntry::family,
-                   [](std::span<BatchEntry> of_family) { sort_keys(of_family, 0); });
-  }
-  return sections_;
+void sort_entries(std::vector<BatchEntry>& entries) {
+  for_each_group(entries, &BatchEntry::family,
+                 [](std::span<BatchEntry> of_family) { sort_keys(of_family, 0); });
 }
 
 }  // namespace basalt::txn

@@ -48,6 +48,9 @@ class BatchEntry {
   ChangeKind kind_;
 };
 
+// Brings entries of a batch into the order of families and keys, those of one key as they came.
+void sort_entries(std::vector<BatchEntry>& entries);
+
 // The entries of a batch, taken apart at its savepoints. Valid as long as the batch has them.
 class BatchSections {
  public:
@@ -55,9 +58,8 @@ class BatchSections {
   static Result<BatchSections> of(const kv::Database& database, const rdb::WriteBatch& batch,
                                   std::span<const std::size_t> ends);
 
-  // Brings the entries of each section into the order of their families and keys, those of one key
-  // as they came. The last section is what came after all savepoints.
-  std::vector<std::vector<BatchEntry>>& sort();
+  // The last section is what came after all savepoints.
+  std::vector<std::vector<BatchEntry>> take() { return std::move(sections_); }
   // Of all entries, as the batch has them.
   std::uint64_t bytes() const { return bytes_; }
 

@@ -32,7 +32,8 @@ class BatchSectionsTest : public testing::Test {
   }
   void expect_order() {
     auto sections = must(BatchSections::of(store_.database(), batch_, {}));
-    const std::vector<BatchEntry>& sorted = sections.sort().front();
+    std::vector<BatchEntry> sorted = sections.take().front();
+    sort_entries(sorted);
     std::ranges::stable_sort(written_, {}, &Written::key);
     ASSERT_EQ(sorted.size(), written_.size());
     for (std::size_t i = 0; i < sorted.size(); ++i) {

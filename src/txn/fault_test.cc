@@ -283,7 +283,7 @@ TEST_F(TransactionFaultTest, WhereThereIsNoRoomForAMergeFewRunsAreCommittedAndMa
       transaction->set_memory_limits({.spills_at = 1});
       must(transaction->spill_if_large());
     }
-    files_->set({.operation = Operation::kCreate, .part = "/run", .cause = ENOSPC});
+    files_->set({.operation = Operation::kCreate, .part = "/merged", .cause = ENOSPC});
     const Status status = transaction->commit(kv::Durability::kSynced);
     EXPECT_GT(files_->failures(), 0);
     files_->heal();

@@ -90,15 +90,16 @@ bool PendingInserts::find(const kv::Database& database, kv::FamilyId family, std
 
 bool PendingInserts::find_span(std::string_view lower, std::string_view upper, std::string& key,
                                std::string& value) const {
-  for (const auto& run : runs_) {
-    for (const KeySpans::Span& span : run->keys().all()) {
-      if (span.last < lower || span.first >= upper) continue;
+  bool is_found = false;
+  runs_.for_each_keys([&](const KeySpans& keys) {
+    for (const KeySpans::Span& span : keys.all()) {
+      if (is_found || span.last < lower || span.first >= upper) continue;
       key = span.first;
       value.clear();
-      return true;
+      is_found = true;
     }
-  }
-  return false;
+  });
+  return is_found;
 }
 
 InsertRegistry::Shard& InsertRegistry::shard_of(const PendingInserts* inserts) {

@@ -13,7 +13,7 @@
 #include "kv/database.h"
 #include "txn/key_spans.h"
 #include "txn/loaded_files.h"
-#include "txn/spilled_changes.h"
+#include "txn/own_runs.h"
 
 namespace basalt_rocksdb {
 class Transaction;
@@ -45,8 +45,8 @@ class PendingInserts {
   void attach(basalt_rocksdb::Transaction* writes) BASALT_REQUIRES(batch_mutex_) {
     writes_ = writes;
   }
-  // What is in files, and no longer in its batch.
-  void set_runs(SpilledRuns runs) BASALT_REQUIRES(batch_mutex_) { runs_ = std::move(runs); }
+  // What is no longer in its batch.
+  void set_runs(OwnRuns runs) BASALT_REQUIRES(batch_mutex_) { runs_ = std::move(runs); }
   // Its batch is empty. Entries are found by their keys once somebody
   // asks, not before: most batches are written and never asked.
   void begin_batch() BASALT_REQUIRES(batch_mutex_);
@@ -83,7 +83,7 @@ class PendingInserts {
 
   Mutex batch_mutex_{MutexRank::kBatch};
   basalt_rocksdb::Transaction* writes_ BASALT_GUARDED_BY(batch_mutex_) = nullptr;
-  SpilledRuns runs_ BASALT_GUARDED_BY(batch_mutex_);
+  OwnRuns runs_ BASALT_GUARDED_BY(batch_mutex_);
   std::atomic<bool> is_indexed_ = false;
   mutable Mutex spans_mutex_{MutexRank::kInsertSpans};
   KeySpans spans_;  // changed by the transaction's thread, with the mutex

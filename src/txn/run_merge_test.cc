@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <utility>
@@ -58,10 +59,10 @@ TEST_F(RunMergeTest, ManyRunsAreMergedToFewFilesOfTheSameChanges) {
     const Map before = rows;
     const auto transaction = store_.begin();
     transaction->begin_statement(test::kRr);
-    const bool merges_meanwhile = below(2) == 0;
+    const test::Meanwhile meanwhile = any_of_it();
     for (std::uint32_t part = 1 + below(60); part != 0; --part) {
       for (std::uint32_t i = 1 + below(4); i != 0; --i) change(*transaction, rows);
-      spill(*transaction, merges_meanwhile);
+      spill(*transaction, meanwhile);
       if (below(10) == 0) transaction->set_savepoint();
     }
     const std::size_t runs = info_of(*transaction).runs;
@@ -99,20 +100,31 @@ class MergeMeanwhileTest : public RunMergeTest {
     EXPECT_FALSE(has_directories());
   }
   std::size_t runs() { return info_of(*transaction_).runs; }
-  // Of runs and merges, which are numbered together; a merge is seen with the next run.
-  int next_number() { return runs() == 0 ? 0 : next_run_in(load_directory()); }
-  // All that is changed is undone now and then, and a run may be a larger one than asked for.
-  void make_run() {
-    for (const int before = next_number(); next_number() == before;) {
+  // A run may be a larger one than asked for; and none where all that was changed is undone.
+  void make_run(bool writes_meanwhile = false) {
+    for (const auto before = transaction_->spilled_bytes();
+         before == transaction_->spilled_bytes();) {
       change(*transaction_, rows_);
       change(*transaction_, rows_);
-      spill(*transaction_, true);
+      spill(*transaction_, {.writes = writes_meanwhile, .merges = true});
     }
   }
   void make_runs(std::size_t count) {
     for (; count != 0; --count) make_run();
   }
-  bool has_begun_merge() { return static_cast<std::size_t>(next_number()) != runs(); }
+  // Behind `hold`, which keeps it.
+  bool has_begun_merge(const basalt::test::Hold& /*hold*/) {
+    return store_.transactions().merge_slot().take() == nullptr;
+  }
+  static int threads_named(const std::string& name) {
+    int count = 0;
+    for (const auto& thread : fs::directory_iterator("/proc/self/task")) {
+      std::string line;
+      std::getline(std::ifstream(thread.path() / "comm"), line);
+      count += line == name ? 1 : 0;
+    }
+    return count;
+  }
   // A run takes in what is merged by then.
   void await_merge() {
     basalt::test::await([&] {
@@ -127,8 +139,13 @@ class MergeMeanwhileTest : public RunMergeTest {
 };
 
 TEST_F(MergeMeanwhileTest, ManyRunsBecomeFewerWhileTheTransactionGoesOn) {
+  const basalt::test::Hold hold("txn.spill.merge_behind");
   while (runs() < 11) make_run();
-  EXPECT_FALSE(has_begun_merge()) << "so few that the commit would leave them";
+  // One more spill may make two.
+  if (runs() == 11) {
+    EXPECT_FALSE(has_begun_merge(hold)) << "so few that the commit would leave them";
+  }
+  hold.release();
   await_merge();
   for (int round = 0; round < 10; ++round) {
     make_runs(10);
@@ -143,7 +160,7 @@ TEST_F(MergeMeanwhileTest, ASavepointLiesBetweenRunsAlsoWhenThoseBeforeItAreMerg
   const Map before = rows_;
   const std::size_t savepoint = transaction_->set_savepoint();
   make_runs(3);
-  ASSERT_TRUE(has_begun_merge());
+  ASSERT_TRUE(has_begun_merge(hold));
   hold.release();
   await_merge();
   must(transaction_->rollback_to_savepoint(savepoint));
@@ -154,13 +171,14 @@ TEST_F(MergeMeanwhileTest, ASavepointLiesBetweenRunsAlsoWhenThoseBeforeItAreMerg
 }
 
 TEST_F(MergeMeanwhileTest, RunsWithASavepointBetweenThemAreNotMerged) {
+  const basalt::test::Hold hold("txn.spill.merge_behind");
   std::vector<std::pair<std::size_t, Map>> savepoints;
   for (int i = 0; i < 5; ++i) {
     for (const std::size_t end = runs() + 4; runs() < end;) make_run();
     savepoints.emplace_back(transaction_->set_savepoint(), rows_);
   }
   make_run();
-  EXPECT_FALSE(has_begun_merge());
+  EXPECT_FALSE(has_begun_merge(hold));
   for (; !savepoints.empty(); savepoints.pop_back()) {
     must(transaction_->rollback_to_savepoint(savepoints.back().first));
     rows_ = savepoints.back().second;
@@ -175,7 +193,7 @@ TEST_F(MergeMeanwhileTest, AMergeOfRunsThatAreRolledBackIsGivenUp) {
   const std::size_t savepoint = transaction_->set_savepoint();
   const basalt::test::Hold hold("txn.spill.merge_behind");
   while (runs() < 14) make_run();
-  ASSERT_TRUE(has_begun_merge());
+  ASSERT_TRUE(has_begun_merge(hold));
   hold.release();
   must(transaction_->rollback_to_savepoint(savepoint));
   rows_ = before;
@@ -193,8 +211,8 @@ TEST_F(MergeMeanwhileTest, ReturnsToSavepointsUndoWhatCameAfterThemWhateverIsMer
     // With many more a run becomes a large one.
     for (int step = 0; step < 60 && runs() < 32; ++step) {
       const std::size_t before = runs();
-      make_run();
-      merges += runs() < before ? 1 : 0;
+      make_run(below(2) == 0);
+      merges += runs() + 1 < before ? 1 : 0;
       if (below(20) == 0) savepoints.emplace_back(transaction_->set_savepoint(), rows_);
       if (below(30) == 0 && !savepoints.empty()) {
         savepoints.resize(1 + below(static_cast<std::uint32_t>(savepoints.size())));
@@ -214,12 +232,14 @@ TEST_F(MergeMeanwhileTest, ReturnsToSavepointsUndoWhatCameAfterThemWhateverIsMer
 
 TEST_F(MergeMeanwhileTest, AMergeThatFailsLeavesTheRunsToTheCommit) {
   while (runs() < 11) make_run();
-  const fs::path directory = load_directory();
-  const std::string merged = "run" + std::to_string(next_number() + 1) + "-";
-  fs::create_directory(directory / (merged + std::to_string(kFamily) + "-1.sst"));
+  block_files(load_directory(), "merged");
   make_runs(30);
-  EXPECT_EQ(next_run_in(directory), static_cast<int>(runs()) + 1) << "no other merge was begun";
+  EXPECT_GT(runs(), 30u);
+  const basalt::test::Hold hold("txn.spill.merge_behind");
+  make_runs(3);
+  EXPECT_FALSE(has_begun_merge(hold)) << "another one";
   expect_reads(*transaction_, rows_);
+  unblock_files(load_directory());
 }
 
 TEST_F(MergeMeanwhileTest, ACommitWaitsForWhatIsBeingMergedOfMany) {
@@ -234,22 +254,15 @@ TEST_F(MergeMeanwhileTest, ACommitWaitsForWhatIsBeingMergedOfMany) {
 TEST_F(MergeMeanwhileTest, OneTransactionMergesAtATime) {
   const basalt::test::Hold hold("txn.spill.merge_behind");
   while (runs() < 14) make_run();
-  ASSERT_TRUE(has_begun_merge());
+  ASSERT_TRUE(has_begun_merge(hold));
   const auto other = store_.begin();
   other->begin_statement(test::kRr);
   for (std::uint32_t i = kNumbers; i < kNumbers + 20; ++i) {
     test::put(*other, key_of(i), std::string(1 << (i - kNumbers), 'v'));
-    spill(*other, true);
+    spill(*other, {.merges = true});
   }
   EXPECT_EQ(info_of(*other).runs, 20u);
-  // A merge that is begun takes a number, too.
-  const fs::directory_iterator loads(store_.database().options().directory + "/loads");
-  const auto is_older = [](const fs::path& a, const fs::path& b) {
-    return std::stoul(a.filename()) < std::stoul(b.filename());
-  };
-  const std::vector<fs::path> directories(fs::begin(loads), fs::end(loads));
-  ASSERT_EQ(directories.size(), 2u);
-  EXPECT_EQ(next_run_in(*std::ranges::max_element(directories, is_older)), 20);
+  EXPECT_EQ(threads_named("rocksdb:merge"), 1);
   hold.release();
   must(other->rollback());
 }
@@ -289,25 +302,24 @@ TEST_F(RunMergeTest, ACommitWhoseMergeFailsCanBeDoneAgain) {
   ASSERT_GT(runs, 12u);
   const fs::path directory = load_directory();
   const std::size_t files = file_count(directory);
-  const std::string merged = "run" + std::to_string(next_run_in(directory)) + "-";
-  fs::create_directory(directory / (merged + std::to_string(kFamily) + "-1.sst"));
+  block_files(directory, "merged");
   EXPECT_TRUE(transaction->commit(kv::Durability::kSynced).is(ErrorCode::kIoError));
   EXPECT_EQ(info_of(*transaction).runs, runs);
   EXPECT_EQ(file_count(directory), files) << "nothing of the merge stays, and all that it has read";
+  unblock_files(directory);
   commit(*transaction);
   EXPECT_EQ(committed(), rows);
   EXPECT_FALSE(has_directories());
 }
 
-TEST_F(RunMergeTest, AnInterruptedSpillChangesNothing) {
+TEST_F(RunMergeTest, AnInterruptedSpillLeavesTheChangesInMemory) {
   const auto transaction = store_.begin();
   transaction->begin_statement(test::kRr);
   for (std::uint32_t i = 0; i < 3000; ++i) test::put(*transaction, key_of(i), "row");
   store_.locks().interrupt(transaction->lock_owner());
-  transaction->set_memory_limits({.spills_at = 1});
-  EXPECT_TRUE(transaction->spill_if_large().is(ErrorCode::kInterrupted));
-  EXPECT_FALSE(transaction->has_changes_in_files());
-  EXPECT_FALSE(has_directories());
+  EXPECT_TRUE(try_spill(*transaction).is(ErrorCode::kInterrupted));
+  EXPECT_EQ(file_count(load_directory()), 0u);
+  EXPECT_GT(info_of(*transaction).bytes_in_memory, 3000u);
   store_.locks().clear_interrupt(transaction->lock_owner());
   EXPECT_EQ(all_of(*transaction, true).size(), 3000u);
   // Between two runs, as between two rows.
@@ -315,14 +327,12 @@ TEST_F(RunMergeTest, AnInterruptedSpillChangesNothing) {
   transaction->set_savepoint();
   test::put(*transaction, key_of(3000), "row");
   Status status;
-  std::thread spilling([&] { status = transaction->spill_if_large(); });
-  basalt::test::await([&] { return info_of(*transaction).runs == 1; });
+  std::thread spilling([&] { status = try_spill(*transaction); });
+  basalt::test::await([&] { return file_count(load_directory()) == 1; });
   store_.locks().interrupt(transaction->lock_owner());
   hold.release();
   spilling.join();
   EXPECT_TRUE(status.is(ErrorCode::kInterrupted));
-  EXPECT_FALSE(transaction->has_changes_in_files());
-  EXPECT_FALSE(has_directories());
   store_.locks().clear_interrupt(transaction->lock_owner());
   EXPECT_EQ(all_of(*transaction, true).size(), 3001u);
   // A commit is not given up for it.

@@ -1,7 +1,5 @@
 #include "txn/run_merger.h"
 
-#include <pthread.h>
-
 #include <utility>
 
 #include "base/failpoint.h"
@@ -11,44 +9,21 @@
 namespace basalt::txn {
 
 RunMerger::RunMerger(kv::Database& database, const bulk::BuildDirectory& directory,
-                     std::string name, SpilledRuns runs, std::size_t first, MergeSlot::Holder slot)
-    : database_(database),
-      directory_(directory),
-      name_(std::move(name)),
-      runs_(std::move(runs)),
+                     const std::string& name, SpilledRuns runs, std::size_t first,
+                     MergeSlot::Holder slot)
+    : runs_(std::move(runs)),
       first_(first),
       slot_(std::move(slot)),
-      thread_([this](const std::stop_token& stop) { merge(stop); }) {}
-
-RunMerger::~RunMerger() {
-  thread_.request_stop();
-  if (thread_.joinable()) thread_.join();
-  status_.ignore("the runs are there as they were");
-  if (merged_.empty()) return;
-  merged_.clear();
-  directory_.remove_files(name_);
-}
-
-void RunMerger::merge(const std::stop_token& stop) {
-  pthread_setname_np(pthread_self(), "rocksdb:merge");
-  BASALT_HOLDPOINT("txn.spill.merge_behind");
-  // The transaction itself is in another step.
-  TransactionProgress unseen;
-  status_ = merge_runs(database_, runs_, directory_.path() + "/" + name_, unseen, merged_, stop);
-  BASALT_FAILPOINT("txn.spill.merge_behind");
-  // The transaction may be idle for long.
-  if (!status_.is_ok()) {
-    directory_.remove_files(name_);
-    database_.health().measure_space();
-  }
-  slot_.reset();
-  is_done_.store(true, std::memory_order_release);
-}
-
-Status RunMerger::wait(SpilledRuns& merged) {
-  if (thread_.joinable()) thread_.join();
-  merged = std::exchange(merged_, {});
-  return status_.clone();
-}
+      task_(database, directory, name, "rocksdb:merge",
+            [this, &database, path = directory.path() + "/" + name](const std::stop_token& stop,
+                                                                    SpilledRuns& made) {
+              const MergeSlot::Holder slot_of_merge = std::move(slot_);
+              BASALT_HOLDPOINT("txn.spill.merge_behind");
+              // The transaction itself is in another step.
+              TransactionProgress unseen;
+              BASALT_TRY(merge_runs(database, runs_, path, unseen, made, stop));
+              BASALT_FAILPOINT("txn.spill.merge_behind");
+              return Status::ok();
+            }) {}
 
 }  // namespace basalt::txn

@@ -1,14 +1,13 @@
 #pragma once
-#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <semaphore>
 #include <string>
-#include <thread>
 
 #include "base/status.h"
 #include "bulk/build_directory.h"
 #include "kv/database.h"
+#include "txn/run_task.h"
 #include "txn/spilled_run.h"
 
 namespace basalt::txn {
@@ -33,42 +32,28 @@ class MergeSlot {
 
 // Merges some of a transaction's runs in a thread of its own, while the transaction goes on.
 //
-// Files       Its own, and gone with it, until wait() has returned them.
+// Files       As RunTask.
 // Threads     The transaction's, but for the merge itself.
 class RunMerger {
  public:
-  // Begins. `runs`: those from `first` on, the oldest first. `name`: what the names of the new
-  // files in `directory` begin with. Database and directory outlive this. Throws std::system_error
-  // if there is no thread for it.
-  RunMerger(kv::Database& database, const bulk::BuildDirectory& directory, std::string name,
+  // Begins. As RunTask. `runs`: those from `first` on, the oldest first. The slot is free again
+  // when the merge has ended.
+  RunMerger(kv::Database& database, const bulk::BuildDirectory& directory, const std::string& name,
             SpilledRuns runs, std::size_t first, MergeSlot::Holder slot);
-  // Ends the merge soon and waits for that.
-  ~RunMerger();
-  RunMerger(const RunMerger&) = delete;
-  RunMerger& operator=(const RunMerger&) = delete;
 
   std::size_t first() const { return first_; }
   // Behind the last of the runs.
   std::size_t end() const { return first_ + runs_.size(); }
-  bool is_done() const { return is_done_.load(std::memory_order_acquire); }
+  bool is_done() const { return task_.is_done(); }
   // Waits for the end of the merge. `merged`: as merge_runs() sets it. kNoSpace, kIoError,
   // kCorruption: nothing came of it.
-  Status wait(SpilledRuns& merged);
+  Status wait(SpilledRuns& merged) { return task_.wait(merged); }
 
  private:
-  void merge(const std::stop_token& stop);
-
-  kv::Database& database_;
-  const bulk::BuildDirectory& directory_;
-  const std::string name_;
   const SpilledRuns runs_;
   const std::size_t first_;
-  // The thread's until it is done.
-  MergeSlot::Holder slot_;
-  Status status_;
-  SpilledRuns merged_;
-  std::atomic<bool> is_done_{false};
-  std::jthread thread_;  // last: it uses all of the others
+  MergeSlot::Holder slot_;  // the thread's until it is done
+  RunTask task_;            // last: it uses the others
 };
 
 }  // namespace basalt::txn

@@ -1,6 +1,7 @@
 #include "txn/run_writer.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/assert.h"
@@ -24,6 +25,23 @@ NetChange net_change(ChangeKind oldest, ChangeKind newest) {
   const bool is_undone = oldest == ChangeKind::kPut && newest == ChangeKind::kRemoveSingle;
   return {.has_newest = !is_undone,
           .has_removal_below = oldest == ChangeKind::kRemoveSingle && newest == ChangeKind::kPut};
+}
+
+std::vector<BatchEntry> keep_newest(std::vector<BatchEntry>& entries) {
+  std::vector<BatchEntry> removals;
+  auto newest = entries.begin();
+  for (auto oldest = entries.begin(); oldest != entries.end();) {
+    const auto end = std::find_if(oldest, entries.end(), [&](const BatchEntry& entry) {
+      return entry.key() != oldest->key() || entry.family() != oldest->family();
+    });
+    const BatchEntry& last = *std::prev(end);
+    const NetChange change = net_change(oldest->kind(), last.kind());
+    if (change.has_removal_below) removals.push_back(*oldest);
+    if (change.has_newest) *newest++ = last;
+    oldest = end;
+  }
+  entries.erase(newest, entries.end());
+  return removals;
 }
 
 Status RunWriter::add(kv::FamilyId family, ChangeKind kind, std::string_view key,

@@ -3,10 +3,12 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "bulk/sst_writer.h"
 #include "kv/database.h"
+#include "txn/batch_sections.h"
 #include "txn/own_change.h"
 #include "txn/spilled_run.h"
 
@@ -24,6 +26,8 @@ struct NetChange {
   bool has_removal_below;
 };
 NetChange net_change(ChangeKind oldest, ChangeKind newest);
+// Leaves of sorted entries what was done last to each key. Returns the removals for a run below.
+std::vector<BatchEntry> keep_newest(std::vector<BatchEntry>& entries);
 
 // Writes a sorted run.
 //

@@ -36,6 +36,12 @@ inline std::string key_of(std::uint32_t number, std::uint32_t index = kIndex) {
   return key;
 }
 
+// What threads do with a transaction's runs.
+struct Meanwhile {
+  bool writes = false;
+  bool merges = false;
+};
+
 class SpillTest : public ::testing::Test {
  protected:
   std::uint32_t below(std::uint32_t end) {
@@ -58,16 +64,23 @@ class SpillTest : public ::testing::Test {
                       is_there ? std::span<const std::string_view>() : std::span(&name, 1)));
     }
   }
-  // Moves what is in memory to files; `merges`: of which some are merged by a thread then, perhaps.
-  static void spill(Transaction& transaction, bool merges = false) {
-    transaction.set_memory_limits({.spills_at = 1, .merges_meanwhile = merges});
-    must(transaction.spill_if_large());
-    transaction.set_memory_limits({});
+  // Moves what is in memory to files, or begins to.
+  static void spill(Transaction& transaction, Meanwhile meanwhile = {}) {
+    must(try_spill(transaction, meanwhile));
   }
+  static Status try_spill(Transaction& transaction, Meanwhile meanwhile = {}) {
+    transaction.set_memory_limits({.spills_at = 1,
+                                   .writes_meanwhile = meanwhile.writes,
+                                   .merges_meanwhile = meanwhile.merges});
+    Status status = transaction.spill_if_large();
+    transaction.set_memory_limits({});
+    return status;
+  }
+  Meanwhile any_of_it() { return {.writes = below(4) != 0, .merges = below(4) != 0}; }
   void change_often(Transaction& transaction, Map& rows, std::uint32_t count) {
     for (; count != 0; --count) {
       change(transaction, rows);
-      if (below(6) == 0) spill(transaction, below(4) != 0);
+      if (below(6) == 0) spill(transaction, any_of_it());
     }
   }
 
@@ -149,15 +162,24 @@ class SpillTest : public ::testing::Test {
   }
   static std::size_t file_count(const fs::path& directory) {
     const fs::directory_iterator files(directory);
-    return static_cast<std::size_t>(std::distance(fs::begin(files), fs::end(files)));
+    return static_cast<std::size_t>(
+        std::count_if(fs::begin(files), fs::end(files),
+                      [](const fs::directory_entry& entry) { return entry.is_regular_file(); }));
   }
-  // Files are called run<number>-...
-  static int next_run_in(const fs::path& directory) {
-    int last = -1;
-    for (const auto& file : fs::directory_iterator(directory)) {
-      last = std::max(last, std::stoi(file.path().filename().string().substr(3)));
+  // Puts something where the next files of `kind`, runs or merged ones, would be: they fail.
+  static void block_files(const fs::path& directory, const std::string& kind) {
+    for (int i = 0; i < 200; ++i) {
+      const std::string numbers = std::to_string(i) + "-" + (kind == "run" ? "0-" : "");
+      const fs::path file = directory / (kind + numbers + std::to_string(kFamily) + "-1.sst");
+      if (!fs::exists(file)) fs::create_directory(file);
     }
-    return last + 1;
+  }
+  static void unblock_files(const fs::path& directory) {
+    std::vector<fs::path> blocks;
+    for (const auto& entry : fs::directory_iterator(directory)) {
+      if (entry.is_directory()) blocks.push_back(entry.path());
+    }
+    for (const fs::path& block : blocks) fs::remove(block);
   }
   // All files but those of the lowest level, together.
   void compact_upper_levels() {

@@ -9,7 +9,6 @@
 #include "base/failpoint.h"
 #include "bulk/sst_writer.h"
 #include "txn/run_merge.h"
-#include "txn/run_writer.h"
 
 namespace basalt::txn {
 namespace {
@@ -32,24 +31,6 @@ constexpr std::size_t kRunsOfEqualSizeMerged = 2 * kShareOfMerge;
 constexpr std::size_t kRunsOfMergeMeanwhile = 6;
 static_assert(kRunsOfMergeMeanwhile < kRunsOfEqualSizeMerged);
 
-// Leaves of a section what was done last to each key. Returns the removals for a run below.
-std::vector<BatchEntry> reduce(std::vector<BatchEntry>& entries) {
-  std::vector<BatchEntry> removals;
-  auto newest = entries.begin();
-  for (auto oldest = entries.begin(); oldest != entries.end();) {
-    const auto end = std::find_if(oldest, entries.end(), [&](const BatchEntry& entry) {
-      return entry.key() != oldest->key() || entry.family() != oldest->family();
-    });
-    const BatchEntry& last = *std::prev(end);
-    const NetChange change = net_change(oldest->kind(), last.kind());
-    if (change.has_removal_below) removals.push_back(*oldest);
-    if (change.has_newest) *newest++ = last;
-    oldest = end;
-  }
-  entries.erase(newest, entries.end());
-  return removals;
-}
-
 std::uint64_t bytes_of(std::span<const std::shared_ptr<const SpilledRun>> runs) {
   std::uint64_t bytes = 0;
   for (const auto& run : runs) bytes += run->bytes();
@@ -57,20 +38,6 @@ std::uint64_t bytes_of(std::span<const std::shared_ptr<const SpilledRun>> runs) 
 }
 
 }  // namespace
-
-std::unique_ptr<ChangeSource> changes_of_runs(const SpilledRuns& runs, kv::FamilyId family,
-                                              std::string_view lower, std::string_view upper,
-                                              std::unique_ptr<ChangeSource> newer) {
-  std::vector<std::unique_ptr<ChangeSource>> sources;
-  if (newer != nullptr) sources.push_back(std::move(newer));
-  for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
-    if (!(*run)->keys().may_touch(lower, upper)) continue;
-    if (auto changes = (*run)->changes(family)) sources.push_back(std::move(changes));
-  }
-  if (sources.empty()) return nullptr;
-  if (sources.size() == 1) return std::move(sources.front());
-  return std::make_unique<MergedChanges>(std::move(sources));
-}
 
 Status SpilledChanges::make_directory() {
   if (directory_ != nullptr) return Status::ok();
@@ -80,63 +47,98 @@ Status SpilledChanges::make_directory() {
   return Status::ok();
 }
 
-std::string SpilledChanges::new_name() { return "run" + std::to_string(next_name_++) + "-"; }
+std::string SpilledChanges::new_name(std::string_view what) {
+  return std::string(what) + std::to_string(next_name_++) + "-";
+}
 
 void SpilledChanges::note_runs() {
-  progress_.bytes_in_files = bytes_of(runs_);
+  progress_.bytes_in_files = bytes_of(runs_.in_files);
   progress_.runs = runs_.size();
 }
 
-Status SpilledChanges::write_run(std::span<const BatchEntry> entries, bool may_interrupt) {
-  if (entries.empty()) return Status::ok();
-  BASALT_FAILPOINT("txn.spill.write");
-  const std::string name = new_name();
-  RunWriter writer(database_, directory_->path() + "/" + name);
-  const auto write = [&]() -> Status {
-    for (const BatchEntry& entry : entries) {
-      if (may_interrupt && owner_.is_interrupted()) return Status::of(ErrorCode::kInterrupted);
-      BASALT_TRY(writer.add(entry.family(), entry.kind(), entry.key(), entry.value()));
-      progress_.add_done(1);
+std::uint64_t SpilledChanges::pending_entries() const {
+  std::uint64_t entries = 0;
+  for (const auto& run : runs_.pending) entries += run->entry_count();
+  return entries;
+}
+
+void SpilledChanges::add(std::shared_ptr<const void> batch, BatchSections sections,
+                         std::uint64_t memory, std::span<std::size_t> ends) {
+  BASALT_DEBUG_ASSERT(directory_ != nullptr && !has_pending() && writer_ == nullptr);
+  bytes_ += sections.bytes();
+  std::vector<std::vector<BatchEntry>> entries = sections.take();
+  BASALT_DEBUG_ASSERT(entries.size() == ends.size() + 1);
+  batch_memory_ = memory;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (!entries[i].empty()) {
+      runs_.pending.push_back(std::make_shared<PendingRun>(batch, std::move(entries[i])));
     }
-    auto run = writer.finish();
-    if (!run.is_ok()) return run.take_status();
-    runs_.push_back(std::move(run.value()));
-    note_runs();
-    BASALT_HOLDPOINT("txn.spill.written");
-    return Status::ok();
+    if (i < ends.size()) ends[i] = runs_.size();
+  }
+  note_runs();
+}
+
+void SpilledChanges::begin_write() {
+  BASALT_DEBUG_ASSERT(has_pending() && writer_ == nullptr);
+  try {
+    writer_ =
+        std::make_unique<PendingWrite>(database_, *directory_, new_name("run"), runs_.pending);
+  } catch (const std::system_error&) {
+    // There is no thread for it: write_pending() does it.
+    BASALT_DEBUG_ASSERT(writer_ == nullptr);
+  }
+}
+
+std::optional<Renumbering> SpilledChanges::end_write() {
+  if (writer_ == nullptr || !writer_->is_done()) return std::nullopt;
+  WrittenRuns written;
+  const Status status = writer_->wait(written);
+  writer_.reset();
+  if (status.is_ok()) return take_written(std::move(written));
+  status.ignore("they are pending, and write_pending() writes them or says why not");
+  return std::nullopt;
+}
+
+Result<Renumbering> SpilledChanges::write_pending(bool may_interrupt) {
+  BASALT_DEBUG_ASSERT(has_pending());
+  // Asked before each entry.
+  const auto is_stopped = [&] {
+    progress_.add_done(1);
+    return may_interrupt && owner_.is_interrupted();
   };
-  Status status = write();
-  if (!status.is_ok()) directory_->remove_files(name);
+  if (may_interrupt && owner_.is_interrupted()) return Status::of(ErrorCode::kInterrupted);
+  WrittenRuns written;
+  if (writer_ != nullptr) {
+    const Status status = writer_->wait(written);
+    writer_.reset();
+    if (status.is_ok()) return take_written(std::move(written));
+    status.ignore("it is tried once more, since there may be room by now");
+  }
+  const std::string name = new_name("run");
+  Status status = write_pending_runs(database_, runs_.pending, directory_->path() + "/" + name,
+                                     is_stopped, written);
+  if (status.is_ok()) return take_written(std::move(written));
+  written = {};
+  directory_->remove_files(name);
+  database_.health().measure_space();
   return status;
 }
 
-Status SpilledChanges::append(BatchSections& sections, std::span<std::size_t> ends,
-                              bool may_interrupt) {
-  BASALT_TRY(make_directory());
-  const std::size_t before = runs_.size();
-  std::vector<std::size_t> counts;
-  Status status;
-  for (std::vector<BatchEntry>& section : sections.sort()) {
-    if (status.is_ok()) status = write_run(reduce(section), may_interrupt);
-    if (status.is_ok()) status = write_run(section, may_interrupt);
-    section = {};
-    counts.push_back(runs_.size());
-  }
-  if (!status.is_ok()) {
-    drop_from(before);
-    if (is_empty()) directory_.reset();
-    return status;
-  }
-  BASALT_DEBUG_ASSERT(counts.size() == ends.size() + 1);
-  std::copy_n(counts.begin(), ends.size(), ends.begin());
-  bytes_ += sections.bytes();
-  return Status::ok();
+Renumbering SpilledChanges::take_written(WrittenRuns written) {
+  BASALT_DEBUG_ASSERT(written.ends.size() == runs_.pending.size());
+  const std::size_t begin = runs_.in_files.size();
+  for (std::size_t& end : written.ends) end += begin;
+  std::ranges::move(written.runs, std::back_inserter(runs_.in_files));
+  runs_.pending.clear();
+  note_runs();
+  return {.begin = begin, .ends = std::move(written.ends)};
 }
 
 void SpilledChanges::begin_merge(std::span<const std::size_t> savepoints, MergeSlot& slot) {
-  if (merger_ != nullptr || !may_merge_meanwhile_ || runs_.size() < kRunsOfEqualSizeMerged) return;
+  if (merger_ != nullptr || !may_merge_meanwhile_) return;
+  if (runs_.in_files.size() < kRunsOfEqualSizeMerged) return;
   const auto group_at = [this](std::size_t first) {
-    return std::span(runs_).subspan(first, kRunsOfMergeMeanwhile);
+    return std::span(runs_.in_files).subspan(first, kRunsOfMergeMeanwhile);
   };
   const auto may_begin_at = [&](std::size_t first) {
     const auto is_merged = [](const auto& run) { return run->is_merged(); };
@@ -147,7 +149,7 @@ void SpilledChanges::begin_merge(std::span<const std::size_t> savepoints, MergeS
            std::ranges::none_of(savepoints, lies_within);
   };
   std::size_t first = 0;
-  const std::size_t last = runs_.size() - kRunsOfMergeMeanwhile;
+  const std::size_t last = runs_.in_files.size() - kRunsOfMergeMeanwhile;
   while (first <= last && !may_begin_at(first)) ++first;
   if (first > last) return;
   const auto runs = group_at(first);
@@ -157,7 +159,7 @@ void SpilledChanges::begin_merge(std::span<const std::size_t> savepoints, MergeS
   MergeSlot::Holder holder = slot.take();
   if (holder == nullptr) return;
   try {
-    merger_ = std::make_unique<RunMerger>(database_, *directory_, new_name(),
+    merger_ = std::make_unique<RunMerger>(database_, *directory_, new_name("merged"),
                                           SpilledRuns(runs.begin(), runs.end()), first,
                                           std::move(holder));
   } catch (const std::system_error&) {
@@ -165,16 +167,17 @@ void SpilledChanges::begin_merge(std::span<const std::size_t> savepoints, MergeS
   }
 }
 
-void SpilledChanges::give_up_merge(std::size_t count) {
+void SpilledChanges::give_up(std::size_t count) {
   if (merger_ != nullptr && count < merger_->end()) merger_.reset();
+  if (count < runs_.size()) writer_.reset();
 }
 
-std::optional<SpilledChanges::Merged> SpilledChanges::end_merge() {
+std::optional<Renumbering> SpilledChanges::end_merge() {
   if (merger_ == nullptr || !merger_->is_done()) return std::nullopt;
   return take_merged();
 }
 
-std::optional<SpilledChanges::Merged> SpilledChanges::take_merged() {
+std::optional<Renumbering> SpilledChanges::take_merged() {
   SpilledRuns merged;
   const Status status = merger_->wait(merged);
   const std::size_t first = merger_->first();
@@ -186,21 +189,26 @@ std::optional<SpilledChanges::Merged> SpilledChanges::take_merged() {
     return std::nullopt;
   }
   replace_runs(first, end, merged);
-  return Merged{.end = end, .less = end - first - merged.size()};
+  // Nobody has a number within.
+  return Renumbering{.begin = first,
+                     .ends = std::vector<std::size_t>(end - first, first + merged.size())};
 }
 
 void SpilledChanges::replace_runs(std::size_t first, std::size_t end, const SpilledRuns& merged) {
-  BASALT_DEBUG_ASSERT(first < end && end <= runs_.size() && merged.size() <= 2);
-  const auto begin = runs_.begin() + static_cast<std::ptrdiff_t>(first);
-  const auto behind = runs_.begin() + static_cast<std::ptrdiff_t>(end);
+  BASALT_DEBUG_ASSERT(first < end && end <= runs_.in_files.size() && merged.size() <= 2);
+  SpilledRuns& runs = runs_.in_files;
+  const auto begin = runs.begin() + static_cast<std::ptrdiff_t>(first);
+  const auto behind = runs.begin() + static_cast<std::ptrdiff_t>(end);
   for (auto run = begin; run != behind; ++run) (*run)->remove_files();
-  runs_.insert(runs_.erase(begin, behind), merged.begin(), merged.end());
+  runs.insert(runs.erase(begin, behind), merged.begin(), merged.end());
   note_runs();
 }
 
 Status SpilledChanges::merge(const std::function<void()>& note_merged) {
+  BASALT_DEBUG_ASSERT(!has_pending());
+  const SpilledRuns& runs = runs_.in_files;
   // So few are left as they are.
-  if (runs_.size() < kRunsOfEqualSizeMerged && merger_ != nullptr && !merger_->is_done()) {
+  if (runs.size() < kRunsOfEqualSizeMerged && merger_ != nullptr && !merger_->is_done()) {
     merger_.reset();
   }
   if (merger_ != nullptr) {
@@ -208,13 +216,13 @@ Status SpilledChanges::merge(const std::function<void()>& note_merged) {
     if (take_merged()) note_merged();
   }
   std::size_t most = kRunsOfCommitMax;
-  for (std::size_t before = 0; runs_.size() > most && runs_.size() != before;) {
-    before = runs_.size();
+  for (std::size_t before = 0; runs.size() > most && runs.size() != before;) {
+    before = runs.size();
     most = kRunsOfLevel0Max;
-    const std::uint64_t share = bytes_of(runs_) / kShareOfMerge;
-    for (std::size_t first = 0; first < runs_.size();) {
+    const std::uint64_t share = bytes_of(runs) / kShareOfMerge;
+    for (std::size_t first = 0; first < runs.size();) {
       const std::span<const std::shared_ptr<const SpilledRun>> rest =
-          std::span(runs_).subspan(first);
+          std::span(runs).subspan(first);
       std::size_t count = 1;
       std::uint64_t bytes = rest.front()->bytes();
       while (count < std::min(rest.size(), kRunsOfMergeMax) &&
@@ -231,8 +239,8 @@ Status SpilledChanges::merge(const std::function<void()>& note_merged) {
 
 Status SpilledChanges::merge_group(std::size_t first, std::size_t count,
                                    const std::function<void()>& note_merged, std::size_t& left) {
-  BASALT_DEBUG_ASSERT(count > 1 && first + count <= runs_.size());
-  const auto begin = runs_.begin() + static_cast<std::ptrdiff_t>(first);
+  BASALT_DEBUG_ASSERT(count > 1 && first + count <= runs_.in_files.size());
+  const auto begin = runs_.in_files.begin() + static_cast<std::ptrdiff_t>(first);
   const auto end = begin + static_cast<std::ptrdiff_t>(count);
   const std::uint64_t bytes = bytes_of({begin, end});
   const StepScope scope(progress_, TransactionStep::kMerging, bytes);
@@ -240,14 +248,14 @@ Status SpilledChanges::merge_group(std::size_t first, std::size_t count,
   left = count;
   // What is read goes behind what is written, and others write meanwhile.
   const auto refuse = [&](Status no_space) -> Status {
-    if (runs_.size() > kRunsOfLevel0Max) return no_space;
+    if (runs_.in_files.size() > kRunsOfLevel0Max) return no_space;
     return Status::ok();
   };
   Status room = health.check_room_for(bytes + health.reserved_bytes());
   if (!room.is_ok()) return refuse(std::move(room));
   BASALT_FAILPOINT("txn.spill.merge");
   BASALT_HOLDPOINT("txn.spill.merge");
-  const std::string name = new_name();
+  const std::string name = new_name("merged");
   SpilledRuns written;
   Status status =
       merge_runs(database_, {begin, end}, directory_->path() + "/" + name, progress_, written);
@@ -263,7 +271,7 @@ Status SpilledChanges::merge_group(std::size_t first, std::size_t count,
 }
 
 Status SpilledChanges::make_way() const {
-  for (const auto& run : runs_) {
+  for (const auto& run : runs_.in_files) {
     std::vector<kv::FamilyId> families;
     for (const SpilledRun::File& file : run->files()) families.push_back(file.family);
     BASALT_TRY(database_.make_way(families, range_around(run->keys().all())));
@@ -274,21 +282,19 @@ Status SpilledChanges::make_way() const {
 void SpilledChanges::drop_from(std::size_t count) {
   BASALT_DEBUG_ASSERT(count <= runs_.size());
   BASALT_DEBUG_ASSERT(merger_ == nullptr || count >= merger_->end());
-  for (; runs_.size() > count; runs_.pop_back()) runs_.back()->remove_files();
+  BASALT_DEBUG_ASSERT(count == runs_.size() || writer_ == nullptr);
+  SpilledRuns& in_files = runs_.in_files;
+  if (has_pending() && count < runs_.size()) {
+    runs_.pending.resize(count - std::min(count, in_files.size()));
+    if (has_pending()) begin_write();
+  }
+  for (; in_files.size() > count; in_files.pop_back()) in_files.back()->remove_files();
   note_runs();
 }
 
-Status SpilledChanges::find(kv::FamilyId family, std::string_view key, OwnVersion& version,
-                            std::string& value) const {
-  version = OwnVersion::kNone;
-  for (auto run = runs_.rbegin(); run != runs_.rend() && version == OwnVersion::kNone; ++run) {
-    BASALT_TRY((*run)->find(family, key, version, value));
-  }
-  return Status::ok();
-}
-
 Result<LoadedFiles> SpilledChanges::take(std::vector<std::uint32_t> indexes) {
-  BASALT_ASSERT(!is_empty() && !indexes.empty() && directory_ != nullptr && merger_ == nullptr);
+  BASALT_ASSERT(!is_empty() && !indexes.empty() && directory_ != nullptr);
+  BASALT_ASSERT(merger_ == nullptr && !has_pending());
   LoadedFiles loaded;
   loaded.indexes = std::move(indexes);
   // Which of the keys were there before is not known: an entry of the files' own tells whether they
@@ -299,7 +305,7 @@ Result<LoadedFiles> SpilledChanges::take(std::vector<std::uint32_t> indexes) {
   BASALT_TRY(writer->put(loaded.row_key, ""));
   BASALT_TRY(writer->finish());
   loaded.files.push_back({kv::kSystemFamily, writer->paths()});
-  for (const auto& run : runs_) {
+  for (const auto& run : runs_.in_files) {
     for (const KeySpans::Span& span : run->keys().all()) {
       loaded.keys.push_back({span.first, "", span.last});
     }
@@ -313,13 +319,13 @@ Result<LoadedFiles> SpilledChanges::take(std::vector<std::uint32_t> indexes) {
     }
   }
   loaded.directory = std::move(directory_);
-  runs_.clear();
+  runs_ = {};
   return loaded;
 }
 
 void SpilledChanges::clear() {
-  BASALT_DEBUG_ASSERT(merger_ == nullptr);
-  runs_.clear();
+  BASALT_DEBUG_ASSERT(merger_ == nullptr && writer_ == nullptr);
+  runs_ = {};
   directory_.reset();
   bytes_ = 0;
   may_merge_meanwhile_ = true;

@@ -153,8 +153,9 @@ Status Transaction::pop_mark() {
 }
 
 Status Transaction::roll_back_to_mark(std::size_t number) {
+  take_finished_runs();
   // Others wait for the mutex of the batch.
-  spilled_.give_up_merge(marks_[number - 1].runs);
+  spilled_.give_up(marks_[number - 1].runs);
   const BatchGuard guard(*this);
   while (marks_.size() > number) BASALT_TRY(pop_mark());
   const std::size_t runs = marks_.back().runs;
@@ -179,6 +180,7 @@ void Transaction::begin_statement(IsolationLevel level) {
   if (std::exchange(has_committed_portion_, false)) transaction_snapshot_.reset();
   in_statement_ = true;
   level_ = level;
+  take_finished_runs();
 }
 
 void Transaction::mark_statement() {
@@ -193,8 +195,8 @@ void Transaction::drop_statement_snapshot() {
 void Transaction::end_statement() {
   in_statement_ = false;
   drop_statement_snapshot();
-  // The session may be idle for long, and the files that are merged by now take their space.
-  if (!spilled_.is_empty()) take_merged_runs();
+  // The session may be idle for long, and what was written or merged takes memory and space.
+  take_finished_runs();
   if (statement_mark_ == 0) return;
   const std::size_t first = std::exchange(statement_mark_, 0);
   while (marks_.size() >= first) pop_mark().ignore("the batch has a savepoint for each mark");
@@ -320,7 +322,7 @@ Status Transaction::own_version(kv::FamilyId family, std::string_view key, OwnVe
   const auto changes = changes_of_batch(own_changes(), manager_.database().family_handle(family));
   changes->seek(key);
   if (!changes->is_valid() || changes->key() != key) {
-    return spilled_.find(family, key, version, value);
+    return spilled_.runs().find(family, key, version, value);
   }
   version = changes->is_put() ? OwnVersion::kPut : OwnVersion::kRemoved;
   if (changes->is_put()) value = changes->value();

@@ -87,6 +87,8 @@ struct MemoryLimits {
   std::uint64_t scarce_above = std::numeric_limits<std::uint64_t>::max();
   // It will be prepared.
   bool is_two_phase = false;
+  // What goes to files is written by a thread meanwhile, and not by the transaction itself.
+  bool writes_meanwhile = false;
   // Files that are many are merged by a thread meanwhile, and not all of them by the commit.
   bool merges_meanwhile = false;
 };
@@ -123,10 +125,10 @@ class Transaction {
   std::uint64_t memory_bytes() const;
   void set_memory_limits(const MemoryLimits& limits) { limits_ = limits; }
   // Between two rows, also of a cascade: nobody holds what was read of own changes. kNoSpace,
-  // kIoError, kInterrupted: nothing has changed.
+  // kIoError, kInterrupted: the changes are the same, and in memory.
   Status spill_if_large();
-  bool has_changes_in_files() const { return !spilled_.is_empty(); }
-  // Bytes of changes that were moved to files, those included that were undone.
+  bool has_changes_in_files() const { return !spilled_.is_empty(); }  // or that will be
+  // Bytes of those, and of what was undone of them.
   std::uint64_t spilled_bytes() const { return spilled_.bytes(); }
   // Whether blocks that reads of consistent or newest data bring in stay in the cache.
   void set_fill_cache(bool is_on) { fills_cache_ = is_on; }
@@ -288,21 +290,24 @@ class Transaction {
   // The changes as they will be written. Savepoints are the batch's own: those of RocksDB's
   // transaction note its snapshot and its locks, of which it has none.
   basalt_rocksdb::WriteBatch& batch() const;
-  // Puts a mark on top and returns its number.
-  std::size_t push_mark();
+  std::size_t push_mark();  // on top; its number
   Status get_own_or_committed(kv::FamilyId family, std::string_view key, const kv::ReadView& view,
                               kv::PinnedValue& value, bool& found);
   // Puts what is in files, and not in the batch, in place of what was read.
   Status put_spilled_over(kv::FamilyId family, std::span<const std::string> keys,
                           kv::PinnedValues& values);
   void clear_spilled();
-  // Moves the batch to files.
+  // Moves the batch to files, which a thread may be at then if `may_interrupt`.
   Status spill(bool may_interrupt);
-  void take_merged_runs();
+  Status freeze_batch();  // makes pending runs of it, and begins an empty one
+  Status write_pending_runs(bool may_interrupt);
+  void take_finished_runs();  // that threads have made of others
+  void use_runs(const Renumbering& numbers);
+  bool is_batch_large(std::uint64_t memory) const;  // which it takes
   // Before a commit or prepare: moves the rest of the batch to files, if there are any, and has
   // others wait but shortly when they are taken in.
   Status complete_files();
-  // The batch has grown or shrunk: for reports, and for others that spill.
+  // The batch has grown or shrunk: for reports, and for others that spill. Returns its memory.
   std::uint64_t note_batch();
   std::uint64_t batch_memory_bytes() const;
   // Takes the top mark off, and released ones that are on top then. Changes stay.
@@ -312,8 +317,7 @@ class Transaction {
     return transaction_snapshot_ ? transaction_snapshot_.get() : statement_snapshot_.get();
   }
   void drop_statement_snapshot();
-  // A row is about to be changed.
-  void note_changed_row(std::string_view row_key);
+  void note_changed_row(std::string_view row_key);  // which is about to be changed
   // Undoes the changes since the mark, which is gone then, as are all later ones.
   Status roll_back_to_mark(std::size_t number);
   bool is_savepoint(std::size_t number) const {
@@ -324,14 +328,12 @@ class Transaction {
   void leave_own_changes();
   // To the latest savepoint, which is gone then.
   Status roll_back_batch() BASALT_REQUIRES(inserts_->batch_mutex());
-  // The own changes, to be found by their keys.
-  basalt_rocksdb::WriteBatchWithIndex& own_changes();
+  basalt_rocksdb::WriteBatchWithIndex& own_changes();  // to be found by their keys
   // What was changed is committed, or undone: tells those who read with locks, while ours are held.
   void end_changes();
   void announce_inserts(std::span<const std::string_view> keys);
   // Before the key is changed in the batch.
   void note_change(std::string_view key) BASALT_REQUIRES(inserts_->batch_mutex());
-  // Queues the removal of a key.
   Status queue_remove(kv::FamilyId family, std::string_view key)
       BASALT_REQUIRES(inserts_->batch_mutex());
   void check_commit() const;

@@ -3,7 +3,9 @@
 #include <rocksdb/utilities/write_batch_with_index.h>
 
 #include <algorithm>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/assert.h"
@@ -24,6 +26,10 @@ constexpr std::uint64_t kShareMin = 16;
 // What is sorted takes no more than this part: it comes at once, beside all that others have.
 constexpr std::uint64_t kShareOfSort = 8;
 constexpr std::size_t kRunsOfOneSize = 4;
+// With so much of what may be taken less than this part is left, and the batch goes to files; where
+// another one is still being written, which is waited for, less than that.
+constexpr std::uint64_t kShareLeft = 4;
+constexpr std::uint64_t kShareLeftBesidePending = 8;
 // Where others have taken the memory, a run has this at least.
 constexpr std::uint64_t kScarceRunBytes = TransactionManager::kCountedBytes;
 // Beside its key and value, of an entry of a batch: in the batch's index, a skip list, and in the
@@ -39,7 +45,7 @@ std::uint64_t Transaction::memory_bytes() const {
   std::uint64_t bytes = owner_.memory_bytes();
   bytes += changed_buckets_.memory_bytes();
   bytes += value_locks_.capacity() * sizeof(LockedValue);
-  return bytes + batch_memory_bytes();
+  return bytes + spilled_.pending_bytes() + batch_memory_bytes();
 }
 
 std::uint64_t Transaction::batch_memory_bytes() const {
@@ -53,8 +59,9 @@ std::uint64_t Transaction::batch_memory_bytes() const {
   return copies * changes.GetDataSize() + (entry_bytes + sorted_bytes) * changes.Count();
 }
 
+// Without what is about to be written: it is waited for between two rows.
 Status Transaction::check_size() const {
-  const std::uint64_t bytes = memory_bytes();
+  const std::uint64_t bytes = memory_bytes() - spilled_.pending_bytes();
   if (bytes <= limits_.bytes_max) [[likely]]
     return Status::ok();
   return Status(ErrorCode::kTooLarge,
@@ -66,33 +73,44 @@ Status Transaction::check_size() const {
 
 Status Transaction::spill_if_large() {
   if (!has_writes_) return Status::ok();
-  const std::uint64_t bytes = batch_bytes();
+  if (spilled_.has_pending()) take_finished_runs();
   const std::uint64_t memory = note_batch();
-  if (limits_.spills_at == 0) return Status::ok();
+  if (limits_.spills_at == 0 || !is_batch_large(memory)) [[likely]]
+    return Status::ok();
+  if (spilled_.has_pending()) {
+    // The disk is slower than the changes come.
+    BASALT_TRY(write_pending_runs(/*may_interrupt=*/true));
+    if (!is_batch_large(note_batch())) return Status::ok();
+  }
+  return spill(/*may_interrupt=*/true);
+}
+
+bool Transaction::is_batch_large(std::uint64_t memory) const {
+  const std::uint64_t bytes = batch_bytes();
   const std::uint64_t most = limits_.bytes_max;
   // Whoever has asked for small runs gets larger ones, rather than any number of them.
   const std::size_t growth = std::min<std::size_t>(spilled_.runs().size() / kRunsOfOneSize, 32);
   const bool is_scarce = bytes > kScarceRunBytes && manager_.batch_memory() > limits_.scarce_above;
   const std::uint64_t limit =
       is_scarce ? std::min(kScarceRunBytes, limits_.spills_at) : limits_.spills_at;
-  const bool is_large = bytes >> growth > limit ||
-                        (memory > most / kShareMin && memory_bytes() > most - most / 4) ||
-                        batch().Count() > most / kShareOfSort / sizeof(BatchEntry);
-  if (!is_large) [[likely]]
-    return Status::ok();
-  return spill(/*may_interrupt=*/true);
+  const std::uint64_t left = most / (spilled_.has_pending() ? kShareLeftBesidePending : kShareLeft);
+  return bytes >> growth > limit ||
+         (memory + spilled_.pending_bytes() > most / kShareMin && memory_bytes() > most - left) ||
+         batch().Count() > most / kShareOfSort / sizeof(BatchEntry);
 }
 
 // In steps: others need not be told of each row.
 std::uint64_t Transaction::note_batch() {
-  progress_.bytes_in_memory = has_writes_ && batch().Count() != 0 ? batch_bytes() : 0;
-  const std::uint64_t bytes = progress_.bytes_in_memory == 0 ? 0 : batch_memory_bytes();
+  const bool is_empty = !has_writes_ || batch().Count() == 0;
+  const std::uint64_t memory = is_empty ? 0 : batch_memory_bytes();
+  progress_.bytes_in_memory = (is_empty ? 0 : batch_bytes()) + spilled_.pending_bytes();
+  const std::uint64_t bytes = memory + spilled_.pending_bytes();
   // One that has become smaller wraps around.
   if (bytes - counted_bytes_ < TransactionManager::kCountedBytes) [[likely]]
-    return bytes;
+    return memory;
   manager_.add_batch_memory(bytes - counted_bytes_);
   counted_bytes_ = bytes;
-  return bytes;
+  return memory;
 }
 
 Status Transaction::complete_files() {
@@ -110,14 +128,33 @@ Status Transaction::complete_files() {
   return spilled_.make_way();
 }
 
-// The batch's savepoints are all at its beginning then. Files are written without the mutex: others
-// who look into the batch may index it, which leaves its entries where they are.
 Status Transaction::spill(bool may_interrupt) {
   BASALT_ASSERT(state_ == State::kActive);
+  take_finished_runs();
+  if (spilled_.has_pending()) BASALT_TRY(write_pending_runs(may_interrupt));
   if (batch().Count() == 0) return Status::ok();
-  take_merged_runs();
-  const StepScope scope(progress_, TransactionStep::kSpilling, batch().Count());
-  const std::size_t runs_before = spilled_.runs().size();
+  BASALT_TRY(freeze_batch());
+  if (limits_.writes_meanwhile && may_interrupt) {
+    spilled_.begin_write();
+  } else {
+    BASALT_TRY(write_pending_runs(may_interrupt));
+  }
+  // A commit merges what is left itself.
+  if (limits_.merges_meanwhile && may_interrupt &&
+      manager_.batch_memory() <= limits_.scarce_above) {
+    std::vector<std::size_t> savepoints;
+    for (const SavepointMark& mark : marks_) savepoints.push_back(mark.runs);
+    spilled_.begin_merge(savepoints, manager_.merge_slot());
+  }
+  return Status::ok();
+}
+
+// The new batch's savepoints are all at its beginning.
+Status Transaction::freeze_batch() {
+  const std::uint64_t count = batch().Count();
+  const std::uint64_t entry_bytes =
+      sizeof(BatchEntry) + (inserts_->is_indexed() ? kIndexEntryBytes : 0);
+  const std::uint64_t memory = batch_bytes() + count * entry_bytes;
   std::vector<std::size_t> ends;
   for (const SavepointMark& mark : marks_) ends.push_back(mark.batch_entries);
   auto sections = [&] {
@@ -125,17 +162,15 @@ Status Transaction::spill(bool may_interrupt) {
     return BatchSections::of(manager_.database(), batch(), ends);
   }();
   if (!sections.is_ok()) return sections.take_status();
-  BASALT_TRY(spilled_.append(sections.value(), ends, may_interrupt));
+  BASALT_TRY(spilled_.make_directory());
+  const std::size_t runs_before = spilled_.runs().size();
+  // Others may have indexed the batch since, which leaves its entries where they are.
   const BatchGuard guard(*this);
-  inserts_->set_runs(spilled_.runs());
   leave_own_changes();
-  // One that is cleared keeps its memory.
-  if (batch_bytes() > kKeptBatchBytes) {
-    drop_batch();
-  } else {
-    const rdb::Status cleared = writes_->Rollback();
-    BASALT_ASSERT(cleared.ok());  // nothing of it is in the WAL: only memory is cleared
-  }
+  inserts_->attach(nullptr);
+  spilled_.add(std::shared_ptr<const rdb::Transaction>(std::move(writes_)),
+               std::move(sections.value()), memory, ends);
+  inserts_->set_runs(spilled_.runs());
   has_writes_ = false;
   begin_batch();
   note_batch();
@@ -144,34 +179,42 @@ Status Transaction::spill(bool may_interrupt) {
     // Those of earlier batches lie below runs that were there already.
     if (marks_[i].runs == runs_before) marks_[i].runs = ends[i];
   }
-  // A commit merges what is left itself.
-  if (limits_.merges_meanwhile && may_interrupt &&
-      manager_.batch_memory() <= limits_.scarce_above) {
-    std::ranges::transform(marks_, ends.begin(), &SavepointMark::runs);
-    spilled_.begin_merge(ends, manager_.merge_slot());
-  }
   return Status::ok();
 }
 
-// What a thread has made of some runs.
-void Transaction::take_merged_runs() {
-  // Files that are gone are closed behind the guard: the file system frees their space then.
-  const SpilledRuns before = spilled_.runs();
-  const auto merged = spilled_.end_merge();
-  if (!merged) return;
-  for (SavepointMark& mark : marks_) {
-    if (mark.runs >= merged->end) mark.runs -= merged->less;
+Status Transaction::write_pending_runs(bool may_interrupt) {
+  const StepScope scope(progress_, TransactionStep::kSpilling, spilled_.pending_entries());
+  // Memory and files that go are let go behind the guard of use_runs(): that takes its time.
+  const OwnRuns before = spilled_.runs();
+  Result<Renumbering> numbers = spilled_.write_pending(may_interrupt);
+  if (!numbers.is_ok()) return numbers.take_status();
+  use_runs(numbers.value());
+  return Status::ok();
+}
+
+void Transaction::take_finished_runs() {
+  if (!spilled_.has_finished()) [[likely]]
+    return;
+  const OwnRuns before = spilled_.runs();
+  if (const auto written = spilled_.end_write()) use_runs(*written);
+  if (const auto merged = spilled_.end_merge()) {
+    use_runs(*merged);
+    manager_.database().health().measure_space();
   }
-  {
-    const BatchGuard guard(*this);
-    inserts_->set_runs(spilled_.runs());
-  }
-  manager_.database().health().measure_space();
+}
+
+void Transaction::use_runs(const Renumbering& numbers) {
+  for (SavepointMark& mark : marks_) mark.runs = numbers.of(mark.runs);
+  const BatchGuard guard(*this);
+  // Those who read them keep what they have read from.
+  leave_own_changes();
+  inserts_->set_runs(spilled_.runs());
+  note_batch();
 }
 
 void Transaction::clear_spilled() {
   if (spilled_.bytes() == 0) return;
-  spilled_.give_up_merge(0);
+  spilled_.give_up(0);
   const BatchGuard guard(*this);
   inserts_->set_runs({});
   spilled_.clear();
