@@ -33,6 +33,8 @@ Status write_pending_runs(kv::Database& database, const PendingRuns& pending,
                           WrittenRuns& written) {
   written = {};
   for (const auto& run : pending) {
+    // Sorting is not stopped.
+    if (is_stopped()) return Status::of(ErrorCode::kInterrupted);
     const std::string here = path + std::to_string(written.ends.size()) + "-";
     const PendingRun::Sorted& sorted = run->sorted();
     BASALT_TRY(write_run(database, sorted.removals, here + "removals-", is_stopped, written.runs));

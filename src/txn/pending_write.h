@@ -1,4 +1,5 @@
 #pragma once
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <string>
@@ -39,6 +40,7 @@ class PendingWrite {
                const std::string& name, PendingRuns runs);
 
   bool is_done() const { return task_.is_done(); }
+  bool await(std::chrono::milliseconds time) { return task_.await(time); }
   // Waits for the end. As write_pending_runs().
   Status wait(WrittenRuns& written);
 

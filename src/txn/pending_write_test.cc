@@ -284,9 +284,10 @@ TEST_F(WriteMeanwhileTest, WhatAReturnToASavepointLeavesOfARunIsWrittenToo) {
   const std::size_t savepoint = transaction_->set_savepoint();
   test::put(*transaction_, key_of(1), value);
   spill(*transaction_, {.writes = true});
+  EXPECT_GT(transaction_->memory_bytes(), value.size());
   hold.release();
+  transaction_->set_memory_limits({.writes_meanwhile = true});
   must(transaction_->rollback_to_savepoint(savepoint));
-  EXPECT_TRUE(!is_in_memory() || transaction_->memory_bytes() > value.size());
   await_files();
   EXPECT_LT(transaction_->memory_bytes(), value.size());
   EXPECT_EQ(file_count(load_directory()), 1u);
@@ -322,6 +323,60 @@ TEST_F(WriteMeanwhileTest, TheNextRunWaitsForTheOneThatIsBeingWritten) {
   hold.release();
   spilling.join();
   EXPECT_GT(info_of(*transaction_).runs, before);
+  expect_reads(*transaction_, rows_);
+  expect_committed();
+}
+
+TEST_F(WriteMeanwhileTest, WhoIsKilledDoesNotWaitForWhatIsBeingWritten) {
+  const basalt::test::Hold hold("txn.spill.written");
+  change_and_spill();
+  const Map before = rows_;
+  transaction_->end_statement();
+  transaction_->begin_statement(test::kRr);
+  Status status;
+  std::thread spilling([&] {
+    change(*transaction_, rows_);
+    change(*transaction_, rows_);
+    status = try_spill(*transaction_, {.writes = true});
+  });
+  basalt::test::await([&] { return info_of(*transaction_).step == TransactionStep::kSpilling; });
+  store_.locks().interrupt(transaction_->lock_owner());
+  spilling.join();
+  EXPECT_TRUE(status.is(ErrorCode::kInterrupted));
+  expect_reads(*transaction_, rows_);
+  hold.release();
+  must(transaction_->rollback_statement());
+  rows_ = before;
+  store_.locks().clear_interrupt(transaction_->lock_owner());
+  expect_reads(*transaction_, rows_);
+  expect_committed();
+}
+
+// Behind what is being written the next batch may grow until little is left.
+TEST_F(WriteMeanwhileTest, MemoryThatIsLimitedIsWaitedForAndNotExceeded) {
+  constexpr std::uint64_t kMost = 4'000'000;
+  const std::string value(50'000, 'v');
+  transaction_->set_memory_limits(
+      {.bytes_max = kMost, .spills_at = kMost / 3, .writes_meanwhile = true});
+  put(kNumbers, value);
+  std::uint64_t most = 0;
+  {
+    const basalt::test::Hold hold("txn.spill.written");
+    std::thread changing([&] {
+      for (std::uint32_t i = 1; i < 200; ++i) {
+        put(kNumbers + i, value);
+        must(transaction_->spill_if_large());
+        most = std::max(most, transaction_->memory_bytes());
+      }
+    });
+    basalt::test::await([&] { return info_of(*transaction_).step == TransactionStep::kSpilling; });
+    EXPECT_EQ(info_of(*transaction_).bytes_in_files, 0u);
+    EXPECT_GT(info_of(*transaction_).bytes_in_memory, kMost / 3);
+    hold.release();
+    changing.join();
+  }
+  EXPECT_LE(most, kMost);
+  EXPECT_GT(most, kMost / 2);
   expect_reads(*transaction_, rows_);
   expect_committed();
 }

@@ -35,6 +35,7 @@ void RunTask::run(const std::stop_token& stop) {
     database_.health().measure_space();
   }
   is_done_.store(true, std::memory_order_release);
+  has_ended_.release();
 }
 
 Status RunTask::wait(SpilledRuns& made) {

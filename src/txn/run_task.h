@@ -1,6 +1,8 @@
 #pragma once
 #include <atomic>
+#include <chrono>
 #include <functional>
+#include <semaphore>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -32,6 +34,10 @@ class RunTask {
   RunTask& operator=(const RunTask&) = delete;
 
   bool is_done() const { return is_done_.load(std::memory_order_acquire); }
+  // Waits for the end, but not for long; whether it is done.
+  bool await(std::chrono::milliseconds time) {
+    return is_done() || has_ended_.try_acquire_for(time);
+  }
   // Waits for the end. The error of `make`: nothing came of it.
   Status wait(SpilledRuns& made);
 
@@ -46,6 +52,7 @@ class RunTask {
   Status status_;
   SpilledRuns made_;
   std::atomic<bool> is_done_{false};
+  std::binary_semaphore has_ended_{0};
   std::jthread thread_;  // last: it uses all of the others
 };
 

@@ -1,6 +1,7 @@
 #include "txn/spilled_changes.h"
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <system_error>
 #include <utility>
@@ -29,6 +30,8 @@ constexpr std::size_t kRunsOfEqualSizeMerged = 2 * kShareOfMerge;
 // So many are merged while the transaction goes on: a file of them takes memory, as above, beside
 // what the transaction has.
 constexpr std::size_t kRunsOfMergeMeanwhile = 6;
+// How long a KILL is not heard by who waits for a thread.
+constexpr std::chrono::milliseconds kInterruptionLatency{5};
 static_assert(kRunsOfMergeMeanwhile < kRunsOfEqualSizeMerged);
 
 std::uint64_t bytes_of(std::span<const std::shared_ptr<const SpilledRun>> runs) {
@@ -68,7 +71,8 @@ void SpilledChanges::add(std::shared_ptr<const void> batch, BatchSections sectio
   bytes_ += sections.bytes();
   std::vector<std::vector<BatchEntry>> entries = sections.take();
   BASALT_DEBUG_ASSERT(entries.size() == ends.size() + 1);
-  batch_memory_ = memory;
+  pending_memory_ = memory;
+  pending_changes_ = sections.bytes();
   for (std::size_t i = 0; i < entries.size(); ++i) {
     if (!entries[i].empty()) {
       runs_.pending.push_back(std::make_shared<PendingRun>(batch, std::move(entries[i])));
@@ -109,6 +113,10 @@ Result<Renumbering> SpilledChanges::write_pending(bool may_interrupt) {
   if (may_interrupt && owner_.is_interrupted()) return Status::of(ErrorCode::kInterrupted);
   WrittenRuns written;
   if (writer_ != nullptr) {
+    while (!writer_->await(kInterruptionLatency)) {
+      // It goes on: who gives the runs up ends it.
+      if (may_interrupt && owner_.is_interrupted()) return Status::of(ErrorCode::kInterrupted);
+    }
     const Status status = writer_->wait(written);
     writer_.reset();
     if (status.is_ok()) return take_written(std::move(written));
@@ -286,7 +294,6 @@ void SpilledChanges::drop_from(std::size_t count) {
   SpilledRuns& in_files = runs_.in_files;
   if (has_pending() && count < runs_.size()) {
     runs_.pending.resize(count - std::min(count, in_files.size()));
-    if (has_pending()) begin_write();
   }
   for (; in_files.size() > count; in_files.pop_back()) in_files.back()->remove_files();
   note_runs();

@@ -58,8 +58,10 @@ class SpilledChanges {
   bool is_empty() const { return runs_.is_empty(); }
   const OwnRuns& runs() const { return runs_; }
   std::uint64_t bytes() const { return bytes_; }
-  // Memory of the runs that are not written yet: all of their batch while one of them is there.
-  std::uint64_t pending_bytes() const { return has_pending() ? batch_memory_ : 0; }
+  // Of the runs that are not written yet, the memory and the bytes of changes: all of their batch
+  // while one of them is there.
+  std::uint64_t pending_memory() const { return has_pending() ? pending_memory_ : 0; }
+  std::uint64_t pending_changes() const { return has_pending() ? pending_changes_ : 0; }
   bool has_pending() const { return !runs_.pending.empty(); }
   // How many changes those runs were made of.
   std::uint64_t pending_entries() const;
@@ -67,12 +69,13 @@ class SpilledChanges {
   // So that add() cannot fail. kNoSpace, kIoError.
   Status make_directory();
   // Takes the sections of a batch as runs; there must be none that is pending. `batch` has the
-  // entries and keeps them, `bytes` of changes and `memory` of what they take. `ends`: those that
+  // entries and keeps them, in `memory` bytes with what it takes to sort them. `ends`: those that
   // the sections were made by; set to the number of runs that come before each.
   void add(std::shared_ptr<const void> batch, BatchSections sections, std::uint64_t memory,
            std::span<std::size_t> ends);
-  // Begins to write what is pending, meanwhile.
+  // Begins to write what is pending, meanwhile, which no thread does.
   void begin_write();
+  bool is_being_written() const { return writer_ != nullptr; }
   // Whether end_write() or end_merge() may return something.
   bool has_finished() const {
     return (writer_ != nullptr && writer_->is_done()) || (merger_ != nullptr && merger_->is_done());
@@ -98,7 +101,7 @@ class SpilledChanges {
   Status merge(const std::function<void()>& note_merged);
   // kv::Database::make_way(), for take().
   Status make_way() const;
-  // Drops the runs but the first `count`. Begins to write those that are pending.
+  // Drops the runs but the first `count`.
   void drop_from(std::size_t count);
   // Gives all of the files away, for the commit. `indexes`: those with changes.
   Result<LoadedFiles> take(std::vector<std::uint32_t> indexes);
@@ -125,7 +128,9 @@ class SpilledChanges {
   std::uint32_t next_name_ = 0;
   std::uint64_t bytes_ = 0;  // of keys and values, in all runs there have been
   OwnRuns runs_;
-  std::uint64_t batch_memory_ = 0;  // of the pending runs, which come from one batch
+  // Of the batch that all pending runs come from.
+  std::uint64_t pending_memory_ = 0;
+  std::uint64_t pending_changes_ = 0;
   // Of the pending runs, if a thread is at it or has done it; null also where one has failed.
   std::unique_ptr<PendingWrite> writer_;
   bool may_merge_meanwhile_ = true;    // that has not failed yet

@@ -154,8 +154,9 @@ Status Transaction::pop_mark() {
 
 Status Transaction::roll_back_to_mark(std::size_t number) {
   take_finished_runs();
-  // Others wait for the mutex of the batch.
+  // Others wait for the mutex of the batch: what goes is let go behind it.
   spilled_.give_up(marks_[number - 1].runs);
+  const OwnRuns before = spilled_.runs();
   const BatchGuard guard(*this);
   while (marks_.size() > number) BASALT_TRY(pop_mark());
   const std::size_t runs = marks_.back().runs;
@@ -167,6 +168,8 @@ Status Transaction::roll_back_to_mark(std::size_t number) {
   if (runs < spilled_.runs().size()) {
     BASALT_DEBUG_ASSERT(state_ == State::kActive);
     spilled_.drop_from(runs);
+    // What a thread was at, or had done, with others that go.
+    if (limits_.writes_meanwhile && spilled_.has_pending()) spilled_.begin_write();
     inserts_->set_runs(spilled_.runs());
   }
   BASALT_TRY(roll_back_batch());
@@ -197,6 +200,9 @@ void Transaction::end_statement() {
   drop_statement_snapshot();
   // The session may be idle for long, and what was written or merged takes memory and space.
   take_finished_runs();
+  if (spilled_.has_pending() && manager_.batch_memory() > limits_.scarce_above) {
+    write_pending_runs(/*may_interrupt=*/false).ignore("they are pending, as they were");
+  }
   if (statement_mark_ == 0) return;
   const std::size_t first = std::exchange(statement_mark_, 0);
   while (marks_.size() >= first) pop_mark().ignore("the batch has a savepoint for each mark");

@@ -68,7 +68,7 @@ enum class IsolationLevel : std::uint8_t {
 
 // What a transaction can return to: a savepoint, or the beginning of the statement.
 struct SavepointMark {
-  // What there was of changes: runs in files, and entries in the batch.
+  // What there was of changes: runs, and entries in the batch.
   std::size_t runs = 0;
   std::size_t batch_entries = 0;
   bool is_released = false;
@@ -79,7 +79,8 @@ inline constexpr std::uint64_t kKeptBatchBytes = std::uint64_t{1} << 20;
 
 // Of the memory that a transaction takes.
 struct MemoryLimits {
-  // With more bytes further rows are refused: kTooLarge.
+  // With more bytes further rows are refused: kTooLarge. What is about to be written is not among
+  // them.
   std::uint64_t bytes_max = std::numeric_limits<std::uint64_t>::max();
   // With more bytes of changes spill_if_large() moves them to files; 0: never.
   std::uint64_t spills_at = 0;

@@ -18,7 +18,7 @@ enum class TransactionStep : std::uint8_t {
 //
 // Threads     Changed by the transaction's, read by any.
 struct TransactionProgress {
-  Relaxed<std::uint64_t> bytes_in_memory{0};  // of the batch, at the end of the latest row
+  Relaxed<std::uint64_t> bytes_in_memory{0};  // of changes, at the end of the latest row
   Relaxed<std::uint64_t> bytes_in_files{0};   // of keys and values
   Relaxed<std::uint64_t> runs{0};
   Relaxed<TransactionStep> step{TransactionStep::kNone};

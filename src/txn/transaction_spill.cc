@@ -45,7 +45,7 @@ std::uint64_t Transaction::memory_bytes() const {
   std::uint64_t bytes = owner_.memory_bytes();
   bytes += changed_buckets_.memory_bytes();
   bytes += value_locks_.capacity() * sizeof(LockedValue);
-  return bytes + spilled_.pending_bytes() + batch_memory_bytes();
+  return bytes + spilled_.pending_memory() + batch_memory_bytes();
 }
 
 std::uint64_t Transaction::batch_memory_bytes() const {
@@ -59,9 +59,10 @@ std::uint64_t Transaction::batch_memory_bytes() const {
   return copies * changes.GetDataSize() + (entry_bytes + sorted_bytes) * changes.Count();
 }
 
-// Without what is about to be written: it is waited for between two rows.
+// Without what is about to be written, if that is waited for between two rows.
 Status Transaction::check_size() const {
-  const std::uint64_t bytes = memory_bytes() - spilled_.pending_bytes();
+  const std::uint64_t written = limits_.spills_at == 0 ? 0 : spilled_.pending_memory();
+  const std::uint64_t bytes = memory_bytes() - written;
   if (bytes <= limits_.bytes_max) [[likely]]
     return Status::ok();
   return Status(ErrorCode::kTooLarge,
@@ -95,7 +96,7 @@ bool Transaction::is_batch_large(std::uint64_t memory) const {
       is_scarce ? std::min(kScarceRunBytes, limits_.spills_at) : limits_.spills_at;
   const std::uint64_t left = most / (spilled_.has_pending() ? kShareLeftBesidePending : kShareLeft);
   return bytes >> growth > limit ||
-         (memory + spilled_.pending_bytes() > most / kShareMin && memory_bytes() > most - left) ||
+         (memory + spilled_.pending_memory() > most / kShareMin && memory_bytes() > most - left) ||
          batch().Count() > most / kShareOfSort / sizeof(BatchEntry);
 }
 
@@ -103,8 +104,8 @@ bool Transaction::is_batch_large(std::uint64_t memory) const {
 std::uint64_t Transaction::note_batch() {
   const bool is_empty = !has_writes_ || batch().Count() == 0;
   const std::uint64_t memory = is_empty ? 0 : batch_memory_bytes();
-  progress_.bytes_in_memory = (is_empty ? 0 : batch_bytes()) + spilled_.pending_bytes();
-  const std::uint64_t bytes = memory + spilled_.pending_bytes();
+  progress_.bytes_in_memory = (is_empty ? 0 : batch_bytes()) + spilled_.pending_changes();
+  const std::uint64_t bytes = memory + spilled_.pending_memory();
   // One that has become smaller wraps around.
   if (bytes - counted_bytes_ < TransactionManager::kCountedBytes) [[likely]]
     return memory;
@@ -134,14 +135,14 @@ Status Transaction::spill(bool may_interrupt) {
   if (spilled_.has_pending()) BASALT_TRY(write_pending_runs(may_interrupt));
   if (batch().Count() == 0) return Status::ok();
   BASALT_TRY(freeze_batch());
-  if (limits_.writes_meanwhile && may_interrupt) {
+  const bool is_scarce = manager_.batch_memory() > limits_.scarce_above;
+  if (limits_.writes_meanwhile && may_interrupt && !is_scarce) {
     spilled_.begin_write();
   } else {
     BASALT_TRY(write_pending_runs(may_interrupt));
   }
   // A commit merges what is left itself.
-  if (limits_.merges_meanwhile && may_interrupt &&
-      manager_.batch_memory() <= limits_.scarce_above) {
+  if (limits_.merges_meanwhile && may_interrupt && !is_scarce) {
     std::vector<std::size_t> savepoints;
     for (const SavepointMark& mark : marks_) savepoints.push_back(mark.runs);
     spilled_.begin_merge(savepoints, manager_.merge_slot());
@@ -183,7 +184,9 @@ Status Transaction::freeze_batch() {
 }
 
 Status Transaction::write_pending_runs(bool may_interrupt) {
-  const StepScope scope(progress_, TransactionStep::kSpilling, spilled_.pending_entries());
+  // How far a thread is, is not known.
+  const std::uint64_t total = spilled_.is_being_written() ? 0 : spilled_.pending_entries();
+  const StepScope scope(progress_, TransactionStep::kSpilling, total);
   // Memory and files that go are let go behind the guard of use_runs(): that takes its time.
   const OwnRuns before = spilled_.runs();
   Result<Renumbering> numbers = spilled_.write_pending(may_interrupt);
@@ -215,6 +218,7 @@ void Transaction::use_runs(const Renumbering& numbers) {
 void Transaction::clear_spilled() {
   if (spilled_.bytes() == 0) return;
   spilled_.give_up(0);
+  const OwnRuns before = spilled_.runs();
   const BatchGuard guard(*this);
   inserts_->set_runs({});
   spilled_.clear();
