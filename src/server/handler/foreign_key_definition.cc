@@ -506,6 +506,9 @@ int check_not_referenced(THD* thd, std::string_view name) {
   if (thd == nullptr || ignores_foreign_keys(thd)) return 0;
   // The server completes what was allowed before a crash.
   if (!mysqld_server_started) return 0;
+  // An ALTER TABLE that has given the name to another engine's table: a foreign key may have come
+  // since can_switch_engines() was asked, and is one without a parent now.
+  if (thd_sql_command(thd) == SQLCOM_ALTER_TABLE) return 0;
   // Foreign keys may lead to a name that no table has.
   if (the_engine().catalog().find(name) == nullptr) return 0;
   const bool drops_database = thd_sql_command(thd) == SQLCOM_DROP_DB;
