@@ -201,6 +201,14 @@ def _changes_indexes(statement: Statement) -> bool:
             and not _set_columns(statement).isdisjoint({"id", "a", "b", "v"}))
 
 
+def _refuses_own_removal(answer: Answer) -> bool:
+    """Whether a row stays because of one of its own table, be it an error or a warning."""
+    if answer.error == _ROW_IS_REFERENCED:
+        return _is_of_own_key(answer.message)
+    return answer.error == 0 and any(code == _ROW_IS_REFERENCED and _is_of_own_key(text)
+                                     for _, code, text in answer.warnings)
+
+
 def _is_of_own_key(message: str) -> bool:
     return re.search(r"\(`db`\.(`\w+`), CONSTRAINT .* REFERENCES \1 ", message) is not None
 
@@ -279,9 +287,8 @@ KNOWN = (
     Known("a row of which the removal is handed on references nothing any more with us, with "
           "InnoDB by its secondary indexes until that is done: a circle that ends with RESTRICT is "
           "refused there (docs/user-guide.md, Foreign keys)",
-          lambda statement, theirs, ours: theirs.error == _ROW_IS_REFERENCED and ours.error == 0
-          and statement.sql.startswith(("DELETE", "REPLACE"))
-          and _is_of_own_key(theirs.message)),
+          lambda statement, theirs, ours: statement.sql.startswith(("DELETE", "REPLACE"))
+          and ours.error in (0, _NO_REFERENCED_ROW) and _refuses_own_removal(theirs)),
     Known("where spaces at the end count InnoDB takes CHAR and VARCHAR for one type, and CHAR of "
           "two lengths, and compares the spaces that it stores behind a CHAR, so that equal values "
           "do not reference each other; ours are refused (docs/user-guide.md, Foreign keys)",
