@@ -12,8 +12,10 @@ namespace basalt::txn {
 namespace {
 
 std::span<const BatchEntry> entries_of(const PendingRun& run, kv::FamilyId family) {
-  const auto found = std::ranges::equal_range(run.sorted().newest, family, {}, &BatchEntry::family);
-  return {found.begin(), found.end()};
+  const std::vector<BatchEntry>& newest = run.sorted().newest;
+  const auto begin = std::ranges::lower_bound(newest, family, {}, &BatchEntry::family);
+  const auto end = std::ranges::upper_bound(begin, newest.end(), family, {}, &BatchEntry::family);
+  return {begin, end};
 }
 
 // Does not ask for the entries, and so does not wait, where none are.
