@@ -90,16 +90,15 @@ bool PendingInserts::find(const kv::Database& database, kv::FamilyId family, std
 
 bool PendingInserts::find_span(std::string_view lower, std::string_view upper, std::string& key,
                                std::string& value) const {
-  bool is_found = false;
-  runs_.for_each_keys([&](const KeySpans& keys) {
+  return runs_.any_of_keys([&](const KeySpans& keys) {
     for (const KeySpans::Span& span : keys.all()) {
-      if (is_found || span.last < lower || span.first >= upper) continue;
+      if (span.last < lower || span.first >= upper) continue;
       key = span.first;
       value.clear();
-      is_found = true;
+      return true;
     }
+    return false;
   });
-  return is_found;
 }
 
 InsertRegistry::Shard& InsertRegistry::shard_of(const PendingInserts* inserts) {

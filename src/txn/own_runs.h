@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -20,11 +21,11 @@ struct OwnRuns {
 
   bool is_empty() const { return in_files.empty() && pending.empty(); }
   std::size_t size() const { return in_files.size() + pending.size(); }
-  // Calls visit(keys) with the KeySpans of each.
-  template <typename Visit>
-  void for_each_keys(Visit visit) const {
-    for (const auto& run : in_files) visit(run->keys());
-    for (const auto& run : pending) visit(run->keys());
+  // Whether it is true of the KeySpans of any.
+  template <typename Is>
+  bool any_of_keys(const Is& is) const {
+    const auto is_true_of = [&](const auto& run) { return is(run->keys()); };
+    return std::ranges::any_of(in_files, is_true_of) || std::ranges::any_of(pending, is_true_of);
   }
   // `value` is set for kPut. kIoError, kCorruption.
   Status find(kv::FamilyId family, std::string_view key, OwnVersion& version,

@@ -26,8 +26,8 @@ constexpr std::uint64_t kShareMin = 16;
 // What is sorted takes no more than this part: it comes at once, beside all that others have.
 constexpr std::uint64_t kShareOfSort = 8;
 constexpr std::size_t kRunsOfOneSize = 4;
-// With so much of what may be taken less than this part is left, and the batch goes to files; where
-// another one is still being written, which is waited for, less than that.
+// A batch goes to files where less than this part of what the transaction may take is left. Beside
+// one that is still being written, and is waited for then, less may be left.
 constexpr std::uint64_t kShareLeft = 4;
 constexpr std::uint64_t kShareLeftBesidePending = 8;
 // Where others have taken the memory, a run has this at least.
