@@ -16,6 +16,8 @@ _NO_ROW = 1032
 _TOO_BIG_ROW = 1118
 _DUPLICATE = 1062
 _NO_SHAPE = 1416
+_TRUNCATED = 1265
+_TRUNCATED_CONSTANT = 1292
 _CANNOT_CREATE = 1005
 _ERROR_ON_RENAME = 1025
 _NO_TABLE = 1146
@@ -196,9 +198,26 @@ def _set_columns(statement: Statement) -> set[str]:
 
 
 def _changes_indexes(statement: Statement) -> bool:
-    """Whether an UPDATE IGNORE sets a column that is in an index behind another one, or the key."""
+    """Whether an UPDATE IGNORE sets the key, or a column that may be behind another in an index,
+    or of which other bytes are equal."""
     return (statement.sql.startswith("UPDATE IGNORE")
-            and not _set_columns(statement).isdisjoint({"id", "a", "b", "v"}))
+            and not _set_columns(statement).isdisjoint({"id", "a", "b", "s", "v"}))
+
+
+def _warns_of_constants_alone(theirs: Answer, ours: Answer) -> bool:
+    others = [[text for _, code, text in answer.warnings if code != _TRUNCATED_CONSTANT]
+              for answer in (theirs, ours)]
+    return (theirs.error == ours.error == 0 and theirs.rows == ours.rows
+            and theirs.affected == ours.affected and others[0] == others[1]
+            and theirs.warnings != ours.warnings)
+
+
+def _changes_what_it_joins_by(statement: Statement) -> bool:
+    """Whether an UPDATE of two tables sets a column by which it finds the other one's rows."""
+    joined = re.match(r"UPDATE (?:IGNORE )?\w+ x STRAIGHT_JOIN \w+ y ON (x\.\w+) = (y\.\w+)",
+                      statement.sql)
+    changes = statement.sql.partition(" SET ")[2]
+    return joined is not None and any(f"{column} = " in changes for column in joined.groups())
 
 
 def _refuses_own_removal(answer: Answer) -> bool:
@@ -241,6 +260,13 @@ KNOWN = (
           "and in a scan by itself: which of these it does is the plan's to say, InnoDB's too",
           lambda statement, theirs, ours: theirs.error == ours.error == 0
           and any("Truncated incorrect time value" in text for _, _, text in ours.warnings)),
+    Known("how often the server turns a constant into a column's type, and warns, is the plan's",
+          lambda statement, theirs, ours: statement.sql.startswith("SELECT")
+          and _warns_of_constants_alone(theirs, ours), ends_case=False),
+    Known("an UPDATE of two tables changes rows of the first while it looks for those of the "
+          "second: by an index with the old values, in a scan with the new ones",
+          lambda statement, theirs, ours: theirs.error == ours.error == 0
+          and _changes_what_it_joins_by(statement)),
     Known("InnoDB gives a new foreign key without a name one of the copy's, until the copy is done",
           lambda statement, theirs, ours: statement.sql.startswith("ALTER TABLE")
           and theirs.error == ours.error == _NO_REFERENCED_ROW
@@ -316,9 +342,10 @@ KNOWN = (
           "stays then without its parent and its index entries; ours is passed over, or refused "
           "where it may have moved (docs/user-guide.md, Foreign keys)", _updates_what_has_gone),
     Known("InnoDB copies the table, and then cannot give the copy its name, if a foreign key needs "
-          "a dropped index, or NULL, or leads to a table that was made with other types",
+          "a dropped index, or NULL, or leads to a table that was made with other types: rows may "
+          "not fit before",
           lambda statement, theirs, ours: statement.sql.startswith("ALTER TABLE")
-          and (theirs.error == _ERROR_ON_RENAME
+          and (theirs.error in (_ERROR_ON_RENAME, _TRUNCATED)
                or theirs.error == _NO_REFERENCED_ROW and "`#sql`" in theirs.message)
           and ours.error in (_DROP_INDEX, _COLUMN_NOT_NULL, _CANNOT_CREATE), ends_case=False),
 )
