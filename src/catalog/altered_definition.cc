@@ -233,12 +233,18 @@ bool alter_in_place(const TableDefinition& table, const TableChange& change,
   for (std::size_t i = 1; i < altered.indexes.size(); ++i) {
     const IndexDefinition& index = altered.indexes[i];
     const IndexDefinition* before = comparison.find_before(index.name);
-    if (before != nullptr && !comparison.has_same_entries(*before, index)) before = nullptr;
+    if (change.remakes_indexes ||
+        (before != nullptr && !comparison.has_same_entries(*before, index))) {
+      before = nullptr;
+    }
     if (before == nullptr && !comparison.is_made_of_rows(index)) return false;
     known.push_back(before);
   }
   const auto expiry = next_expiry(table, comparison, change, altered);
   if (!expiry.has_value()) return false;
+  // Rows lose times that nothing asks for any more where they are written anew.
+  const bool has_old_times = expiry->has_value() && (*expiry)->lifetime.seconds == 0;
+  if (change.remakes_indexes && (has_old_times || changes_lifetime(table, altered))) return false;
   BASALT_ASSERT(table.schema_version != UINT32_MAX);
   const std::uint32_t version = table.schema_version + 1;
   TableDefinition next = altered;

@@ -33,6 +33,9 @@ struct TableChange {
   // When it happens, in seconds since 1970, where how long rows live may become another: what is
   // expired by then is gone. No compaction may take later what was not, by the table as it was.
   std::uint64_t time = 0;
+  // All indexes but the primary key are made of the rows anew. Not in place where rows live longer
+  // or shorter then, or tell times by which they expire no more.
+  bool remakes_indexes = false;
 
   // Where the column `number` is from, of a table that has `number` or more then.
   std::uint32_t column_before(std::size_t number) const {
@@ -50,9 +53,9 @@ struct TableChange {
 //             longer; a string's collation is the caller's to have compared: it may be another one
 //             with which the same bytes are the same text.
 // Indexes     may be missing, but for the primary key, and have other names and another order.
-//             Those keep their entries whose columns have not changed in a way that keys show. All
-//             others are new, and made of rows alone: all their columns are stored, and the server
-//             checks nothing of its own on them.
+//             Those keep their entries whose columns have not changed in a way that keys show,
+//             unless the change makes them anew. All others are new, and made of rows alone: all
+//             their columns are stored, and the server checks nothing of its own on them.
 // Expiry      Rows that carry their time may live longer or shorter, or expire no more, if the
 //             column that tells it is the same. Rows that carry none cannot begin to expire.
 // Result      If so, `altered` has the table's id, the next schema version and the history of its

@@ -255,6 +255,19 @@ TEST(AlterInPlace, ThePrimaryKeyStaysAsItIs) {
   EXPECT_FALSE(becomes_with([](IndexDefinition& key) { key.name = "renamed"; }));
 }
 
+TEST(AlterInPlace, AllIndexesButThePrimaryKeyAreNewWhereTheChangeMakesThemAnew) {
+  const TableDefinition table = orders();
+  TableDefinition altered = table;
+  TableChange change;
+  ASSERT_TRUE(alter_in_place(table, change, altered));
+  EXPECT_TRUE(new_indexes(table, altered).empty());
+  change.remakes_indexes = true;
+  ASSERT_TRUE(alter_in_place(table, change, altered));
+  EXPECT_EQ(altered.indexes[0].id, table.indexes[0].id);
+  EXPECT_EQ(altered.indexes[0].family, table.indexes[0].family);
+  EXPECT_EQ(new_indexes(table, altered).size(), table.indexes.size() - 1);
+}
+
 TEST(AlterInPlace, IndexesThatRowsAloneDoNotMakeAreNotNew) {
   const auto becomes_with = [](auto change) {
     TableDefinition other = with_new_index();
@@ -376,6 +389,16 @@ TEST(AlterInPlace, RowsThatExpireNoMoreStillTellTheirTime) {
   TableDefinition again = with_times(70);
   ASSERT_TRUE(alter_in_place(altered, change_at(6000), again));
   EXPECT_EQ(again.expiry, (RowExpiry{{.seconds = 70, .gone_before = 4941}, 3}));
+}
+
+TEST(AlterInPlace, RowsThatExpireOtherwiseAreMadeAnewByACopyAlone) {
+  TableDefinition table = with_times(0);
+  ASSERT_TRUE(alter_in_place(with_times(60), change_at(5000), table));
+  TableChange change;
+  change.remakes_indexes = true;
+  EXPECT_FALSE(becomes(table, table, change));
+  EXPECT_FALSE(becomes(with_times(60), with_times(70), change));
+  EXPECT_TRUE(becomes(with_times(60), with_times(60), change));
 }
 
 TEST(AlterInPlace, AnotherColumnTellsAnotherTime) {

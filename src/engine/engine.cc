@@ -466,6 +466,9 @@ void Engine::note_altered(const catalog::TableDefinition& before, const BuiltTab
     for (const std::size_t number : catalog::new_indexes(before, *altered)) {
       state.indexes_exist_since[altered->indexes[number].id] = database_->newest_sequence();
     }
+    for (const std::size_t number : catalog::new_indexes(*altered, before)) {
+      state.indexes_exist_since.erase(before.indexes[number].id);
+    }
     // To older snapshots rows may have NULL, for which there is no value any more.
     if (!catalog::made_not_null(before, built.table.change, *altered).empty()) {
       state.exists_since = database_->newest_sequence();

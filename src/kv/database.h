@@ -337,6 +337,8 @@ class Database {
   // No flush and no compaction begins, and those that run are waited for; or they go on. Writers
   // stop when memory is full.
   Status pause_background_work(bool is_paused);
+  // Errors      kInvalidArgument while it is paused: what waits for it would not end.
+  Status check_not_paused() const;
   // Writes memtables to files, and what lies in level 0 into the next one.
   Status flush_and_compact_level0();
   // Held from a commit whose entries are in files that are not ingested until they are: no copy is
@@ -399,7 +401,6 @@ class Database {
   bool has_lifetimes();
   // Writes a record that changes nothing, through WAL and disk.
   Status write_mark(const wal::WalMark& mark);
-  Status check_not_paused() const;
   // What the cache's capacity must not exceed where budget_ sizes it.
   std::uint64_t budgeted_bytes_max(const DatabaseOptions& given) const;
   void await_cause() const;

@@ -202,6 +202,8 @@ class Clients:
             parts = ["ADD COLUMN c INT DEFAULT 5 FIRST", "ADD INDEX xc (c, s)", *parts]
         elif chance.random() < 0.2:
             parts = ["ALTER a SET DEFAULT 7", *parts]
+        if chance.random() < 0.3:
+            parts = ["FORCE", *parts[:chance.randrange(2)]]
         lock = chance.choice((", LOCK=NONE", ", LOCK=NONE", "", ", LOCK=SHARED"))
         text = f"ALTER TABLE {table} {', '.join(parts)}, ALGORITHM=NOCOPY{lock}"
         may_be_twice = _UNIQUE_U in indexes or (table == "hidden" and " UNIQUE INDEX x4" in text)

@@ -129,6 +129,7 @@ class DefiningClient(Client):
             ("DROP KEY", "DROP KEY IF EXISTS u"),
             ("ADD COLUMN", "ADD COLUMN IF NOT EXISTS more INT DEFAULT 5"),
             ("DROP COLUMN", "DROP COLUMN IF EXISTS more"), ("FORCE", "FORCE"),
+            ("FORCE by copy", "FORCE, ALGORITHM=COPY"),
             ("MODIFY", f"MODIFY s VARCHAR({chance.randint(100, 200)})"),
             ("ADD and DROP KEY", "DROP KEY IF EXISTS added, ADD KEY added (v, s)"),
             ("COMMENT", f"COMMENT 'altered {chance.random()}'")))
@@ -245,7 +246,9 @@ class DefiningClient(Client):
             ("ADD KEY in place", f"ALTER TABLE {table} ADD KEY IF NOT EXISTS {name} ({key}), "
              "ALGORITHM=INPLACE"),
             ("DROP KEY", f"ALTER TABLE {table} DROP KEY IF EXISTS {name}"),
-            ("FORCE", f"ALTER TABLE {table} FORCE"), ("OPTIMIZE", f"OPTIMIZE TABLE {table}"),
+            ("FORCE", f"ALTER TABLE {table} FORCE"),
+            ("FORCE by copy", f"ALTER TABLE {table} FORCE, ALGORITHM=COPY"),
+            ("OPTIMIZE", f"OPTIMIZE TABLE {table}"),
             ("ANALYZE", f"ANALYZE TABLE {table}")))
         self._define(f"beside load, {title}", sql)
 

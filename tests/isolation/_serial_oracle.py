@@ -116,7 +116,7 @@ class Oracle:
         """Whether a read was refused that needs an index, or a copy of the table, that was not
         there when its snapshot was made."""
         changes = [step.sql for step in self._program.steps if step.session == DEFINER]
-        is_rebuilt = any("FORCE" in sql for sql in changes)
+        is_rebuilt = any("COPY" in sql for sql in changes)
         return event.error == _TABLE_CHANGED and bool(changes) and (
             is_rebuilt or "FORCE INDEX" not in event.step.sql)
 

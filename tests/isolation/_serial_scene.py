@@ -178,7 +178,8 @@ class Scene:
 
     def _definer(self) -> list[str]:
         return [self._chance.choice(("ALTER TABLE t ADD KEY extra (k, n)",
-                                     "ALTER TABLE t ADD KEY extra (n)", "ALTER TABLE t FORCE"))]
+                                     "ALTER TABLE t ADD KEY extra (n)", "ALTER TABLE t FORCE",
+                                     "ALTER TABLE t FORCE, ALGORITHM=COPY"))]
 
     def _reader(self) -> list[str]:
         chance = self._chance

@@ -35,7 +35,7 @@ constexpr alter_table_operations kOfDictionary =
     ALTER_DROP_UNIQUE_INDEX | ALTER_DROP_FOREIGN_KEY | ALTER_ADD_FOREIGN_KEY;
 // What reads the rows, and writes none.
 constexpr alter_table_operations kBuilding =
-    ALTER_ADD_NON_UNIQUE_NON_PRIM_INDEX | ALTER_ADD_UNIQUE_INDEX;
+    ALTER_ADD_NON_UNIQUE_NON_PRIM_INDEX | ALTER_ADD_UNIQUE_INDEX | ALTER_RECREATE_TABLE;
 
 // Without it more NULLs may come.
 constexpr const char* kWhyWritersWait = "rows are looked at for NULL";
@@ -96,7 +96,9 @@ std::optional<catalog::TableChange> change_of(const TABLE& table, const TABLE& a
     const bool replaces_null = !table.in_use->is_strict_mode();
     change = find_changes(table, altered, info, translation, replaces_null);
   }
-  if (change.has_value()) change->indexes = renamed_indexes(info);
+  if (!change.has_value()) return change;
+  change->indexes = renamed_indexes(info);
+  change->remakes_indexes = has(info, ALTER_RECREATE_TABLE);
   return change;
 }
 
@@ -215,6 +217,12 @@ int check_references_again(THD* thd, const TABLE& altered, const Alter_inplace_i
                              again);
 }
 
+// Leaves out versions and removals of rows that nobody reads. Indexes are made anew.
+Status compact_rows(const table::Table& table, const Session& session) {
+  return the_engine().database().compact(table.family(0), table.whole_range(0),
+                                         [&session] { return session.is_raised(); });
+}
+
 // Whether AUTO_INCREMENT=n is all right for a change in place: it is of one counter, which stays.
 bool may_set_counter(const TABLE& table, const TABLE& altered, const Alter_inplace_info& info) {
   if ((info.create_info->used_fields & HA_CREATE_USED_AUTO) == 0) return true;
@@ -279,11 +287,16 @@ enum_alter_inplace_result ha_rocksdb::check_if_supported_inplace_alter(
   }
   const bool looks_for_nulls = has(*info, ALTER_COLUMN_NOT_NULLABLE);
   const bool builds = !catalog::new_indexes(opened().definition(), translation.definition).empty();
-  if (!looks_for_nulls && !builds) return HA_ALTER_INPLACE_INSTANT;
+  const bool compacts = change->remakes_indexes;
+  if (!looks_for_nulls && !builds && !compacts) return HA_ALTER_INPLACE_INSTANT;
+  if (compacts && !the_engine().database().check_not_paused().is_ok()) {
+    info->unsupported_reason = "flushes and compactions are paused";
+    return HA_ALTER_INPLACE_NOT_SUPPORTED;
+  }
   if (table->s->long_unique_table || table->s->period.unique_keys != 0) {
     return HA_ALTER_INPLACE_NOT_SUPPORTED;
   }
-  if (!looks_for_nulls && !has_expiring_part(opened().definition().name)) {
+  if (!looks_for_nulls && (!builds || !has_expiring_part(opened().definition().name))) {
     return HA_ALTER_INPLACE_NOCOPY_NO_LOCK;
   }
   // This answer tells the server that the operation is not ALGORITHM=INSTANT.
@@ -337,6 +350,10 @@ bool ha_rocksdb::inplace_alter_table(TABLE* altered, Alter_inplace_info* info) n
           check_nulls(*altered, alteration->definition(), alteration->change(), *info->alter_info);
       error != 0) {
     return fail_statement(error);
+  }
+  if (alteration->change().remakes_indexes) {
+    Status status = compact_rows(opened(), Session::of(ha_thd()));
+    if (!status.is_ok()) return fail_statement(std::move(status));
   }
   if (!alteration->builds()) return false;
   const ServerTable translation =
