@@ -310,6 +310,11 @@ KNOWN = (
           "references them, is refused (docs/user-guide.md, Foreign keys)",
           lambda statement, theirs, ours: theirs.error == 0 and ours.error == _ROW_IS_REFERENCED
           and statement.sql.startswith("UPDATE") and _is_of_own_key(ours.message)),
+    Known("of several rows of one table that keep others of it from being removed, a removal that is "
+          "handed on meets one first: the order is that of indexes with us, of names with InnoDB",
+          lambda statement, theirs, ours: statement.sql.startswith(("DELETE", "REPLACE"))
+          and theirs.error == ours.error == _ROW_IS_REFERENCED
+          and _is_of_own_key(theirs.message) and _is_of_own_key(ours.message), ends_case=False),
     Known("a row of which the removal is handed on references nothing any more with us, with "
           "InnoDB by its secondary indexes until that is done: a circle that ends with RESTRICT is "
           "refused there (docs/user-guide.md, Foreign keys)",
