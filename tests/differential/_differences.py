@@ -310,8 +310,8 @@ KNOWN = (
           "references them, is refused (docs/user-guide.md, Foreign keys)",
           lambda statement, theirs, ours: theirs.error == 0 and ours.error == _ROW_IS_REFERENCED
           and statement.sql.startswith("UPDATE") and _is_of_own_key(ours.message)),
-    Known("of several rows of one table that keep others of it from being removed, a removal that is "
-          "handed on meets one first: the order is that of indexes with us, of names with InnoDB",
+    Known("of several rows of one table that keep others of it from being removed, the first that "
+          "is met is named: the order is that of indexes with us, of names with InnoDB",
           lambda statement, theirs, ours: statement.sql.startswith(("DELETE", "REPLACE"))
           and theirs.error == ours.error == _ROW_IS_REFERENCED
           and _is_of_own_key(theirs.message) and _is_of_own_key(ours.message), ends_case=False),
@@ -319,7 +319,8 @@ KNOWN = (
           "InnoDB by its secondary indexes until that is done: a circle that ends with RESTRICT is "
           "refused there (docs/user-guide.md, Foreign keys)",
           lambda statement, theirs, ours: statement.sql.startswith(("DELETE", "REPLACE"))
-          and ours.error in (0, _NO_REFERENCED_ROW) and _refuses_own_removal(theirs)),
+          and ours.error in (0, _NO_REFERENCED_ROW, *_OF_TRIGGERS)
+          and _refuses_own_removal(theirs)),
     Known("where spaces at the end count InnoDB takes CHAR and VARCHAR for one type, and CHAR of "
           "two lengths, and compares the spaces that it stores behind a CHAR, so that equal values "
           "do not reference each other; ours are refused (docs/user-guide.md, Foreign keys)",
