@@ -89,6 +89,12 @@ Machine this_machine(const std::string& directory) {
           .cores = static_cast<int>(std::thread::hardware_concurrency())};
 }
 
+std::size_t threads_of_statement() {
+  constexpr std::size_t kMin = 2;
+  constexpr std::size_t kMax = 4;
+  return std::clamp<std::size_t>(std::thread::hardware_concurrency() / 2, kMin, kMax);
+}
+
 std::uint64_t resident_bytes() {
   // The second number of proc_pid_statm(5).
   std::ifstream file("/proc/self/statm");

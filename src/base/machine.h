@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -24,6 +25,10 @@ Machine this_machine(const std::string& directory);
 std::uint64_t available_memory_bytes();
 // The same where control groups limit it now; `otherwise` where they do not.
 std::uint64_t limited_memory_bytes(std::uint64_t otherwise);
+
+// How many threads a statement may use that reads or rewrites a table: half of the cores, which
+// leaves the others to queries, but 2 on the smallest machines, and at most 4.
+std::size_t threads_of_statement();
 
 // Bytes of this process that are in memory, code included; 0 if the system does not say.
 std::uint64_t resident_bytes();

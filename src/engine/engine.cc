@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <set>
-#include <thread>
 #include <vector>
 
 #include "base/bytes.h"
@@ -15,17 +14,9 @@ namespace {
 
 // The part of a small machine's memory that it can spare: one of so many.
 constexpr std::uint64_t kSortMemoryShare = 16;
-// Building indexes leaves half of the cores to queries, but for the smallest machines.
-constexpr std::size_t kBuildThreadsMin = 2;
-constexpr std::size_t kBuildThreadsMax = 4;
 
 std::size_t sort_bytes(std::uint64_t most) {
   return std::min(most, available_memory_bytes() / kSortMemoryShare);
-}
-
-std::size_t build_threads() {
-  return std::clamp<std::size_t>(std::thread::hardware_concurrency() / 2, kBuildThreadsMin,
-                                 kBuildThreadsMax);
 }
 
 }  // namespace
@@ -401,7 +392,7 @@ Result<std::unique_ptr<table::IndexBuild>> Engine::begin_build(const catalog::Ta
       std::make_unique<const table::Table>(altered, layout, std::move(state)),
       catalog::new_indexes(*definition, *altered), *journal,
       table::IndexBuild::Resources{.memory_bytes = sort_bytes(sort_bytes_max),
-                                   .threads = build_threads()});
+                                   .threads = threads_of_statement()});
 }
 
 // Asked before the last round: who decides such a transaction holds no metadata lock.
@@ -498,7 +489,7 @@ Result<std::unique_ptr<table::BulkLoad>> Engine::begin_load(
   const std::size_t most = std::max<std::size_t>(loads, 1);
   return table::BulkLoad::make(*database_, table,
                                {.memory_bytes = sort_bytes(sort_bytes_max) / most,
-                                .threads = std::max<std::size_t>(build_threads() / most, 1)},
+                                .threads = std::max<std::size_t>(threads_of_statement() / most, 1)},
                                interruption);
 }
 

@@ -449,6 +449,7 @@ Status Database::compact(FamilyId family, const KeyRange& range,
   BASALT_DEBUG_ASSERT(range.upper.empty() || range.lower <= range.upper);
   rdb::CompactRangeOptions options;
   options.bottommost_level_compaction = rdb::BottommostLevelCompaction::kForceOptimized;
+  options.max_subcompactions = static_cast<std::uint32_t>(threads_of_statement());
   const rdb::Slice lower = rdb::slice_of(range.lower);
   const rdb::Slice upper = rdb::slice_of(range.upper);
   events_.add(Event::kManualCompaction);

@@ -281,9 +281,9 @@ class Database {
   std::uint64_t wal_sync_count() const { return wal_sync_.count(); }
   // Writes memtables to files.
   Status flush();
-  // Rewrites a range so that it holds no obsolete versions. Slow; for OPTIMIZE and tests. If
-  // `is_interrupted`, which another thread asks ten times a second, says so, it ends with
-  // kInterrupted: what is rewritten stays so.
+  // Rewrites a range so that it holds no obsolete versions, with threads_of_statement(). Slow; for
+  // statements that ask for it, and tests. If `is_interrupted`, which another thread asks ten times
+  // a second, says so, it ends with kInterrupted: what is rewritten stays so.
   Status compact(FamilyId family, const KeyRange& range,
                  const std::function<bool()>& is_interrupted = nullptr);
   // Gives the space of a range back that nobody reads or writes any more, now or later: whole files
