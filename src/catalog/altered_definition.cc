@@ -254,6 +254,7 @@ bool alter_in_place(const TableDefinition& table, const TableChange& change,
   if (next.rows.columns.size() > kRowColumnsMax) return false;
   BASALT_ASSERT(has_readable_rows(next));
   next.id = table.id;
+  BASALT_ASSERT(known.size() == next.indexes.size());
   for (std::size_t i = 0; i < known.size(); ++i) {
     next.indexes[i].id = known[i] == nullptr ? 0 : known[i]->id;
     if (known[i] != nullptr) next.indexes[i].family = known[i]->family;

@@ -282,21 +282,37 @@ Status ReferenceEnforcer::follow_update(txn::Transaction& transaction,
   return follow({transaction, old_record, new_record, policy});
 }
 
+// A child that nobody keeps from it may have got other indexes while its rows were looked for, or
+// while the statement waited for those of another one. Space of indexes that have gone is given
+// back: what is not there, or does not fit, says nothing then.
 Status ReferenceEnforcer::follow(const Change& change) {
-  for (std::size_t i = 0; i < references_->children.size(); ++i) {
-    const ChildReference& reference = references_->children[i];
-    if (change.new_record == nullptr) {
-      BASALT_TRY(follow_key(change, i, reference.key->on_delete));
-    } else if (change_columns(reference, table_.layout(), change.old_record, change.new_record)) {
-      BASALT_TRY(follow_key(change, i, reference.key->on_update));
+  std::vector<catalog::ForeignKeyId> followed;
+  std::size_t number = 0;
+  while (number < references_->children.size()) {
+    const catalog::ForeignKeyId key = references_->children[number].key->id;
+    bool is_sure = std::ranges::find(followed, key) != followed.end();
+    if (!is_sure) BASALT_TRY(follow_key(change, number, is_sure));
+    if (is_sure || !is_outdated()) {
+      ++number;
+      continue;
     }
+    for (std::size_t i = 0; i < number; ++i) {
+      followed.push_back(references_->children[i].key->id);
+    }
+    BASALT_TRY(bind(change.transaction, change.policy));
+    number = 0;
   }
   return Status::ok();
 }
 
-Status ReferenceEnforcer::follow_key(const Change& change, std::size_t number,
-                                     ReferentialAction action) {
+Status ReferenceEnforcer::follow_key(const Change& change, std::size_t number, bool& is_sure) {
   const ChildReference& reference = references_->children[number];
+  const bool is_removal = change.new_record == nullptr;
+  if (!is_removal &&
+      !change_columns(reference, table_.layout(), change.old_record, change.new_record)) {
+    return Status::ok();
+  }
+  const ReferentialAction action = is_removal ? reference.key->on_delete : reference.key->on_update;
   if (reference.codec == nullptr) {
     for (const ChildReference::Columns& column : reference.columns) {
       const codec::ColumnLayout& referenced = table_.layout().columns[column.parent];
@@ -304,7 +320,7 @@ Status ReferenceEnforcer::follow_key(const Change& change, std::size_t number,
     }
     return fail(ErrorCode::kRowIsReferenced, reference.key, change.kind(), "");
   }
-  const bool is_refused = change.new_record != nullptr || action == ReferentialAction::kRestrict ||
+  const bool is_refused = !is_removal || action == ReferentialAction::kRestrict ||
                           action == ReferentialAction::kNoAction;
   if (is_refused && finds_itself(reference, change.old_record)) {
     return fail(ErrorCode::kRowIsReferenced, reference.key, change.kind(), prefix_);
@@ -318,9 +334,8 @@ Status ReferenceEnforcer::follow_key(const Change& change, std::size_t number,
   switch (action) {
     case ReferentialAction::kRestrict:
     case ReferentialAction::kNoAction: return restrict_children(change, number);
-    case ReferentialAction::kCascade:
-      return change_children(change, number, change.new_record == nullptr);
-    case ReferentialAction::kSetNull: return change_children(change, number, false);
+    case ReferentialAction::kCascade: return change_children(change, number, is_removal, is_sure);
+    case ReferentialAction::kSetNull: return change_children(change, number, false, is_sure);
   }
   BASALT_UNREACHABLE();
 }
@@ -336,6 +351,13 @@ bool ReferenceEnforcer::finds_itself(const ChildReference& child, const std::uin
            reference.compared().make_prefix(record, prefix_) &&
            reference.own_key->make_prefix(record, other_prefix_) && prefix_ == other_prefix_;
   });
+}
+
+// Whether what was found of a child's rows, or went wrong when they were looked for, says nothing,
+// and follow() looks again.
+bool ReferenceEnforcer::is_another_now(const Status& status) const {
+  return is_outdated() && (status.is_ok() || status.is(ErrorCode::kCorruption) ||
+                           status.is(ErrorCode::kDefinitionMismatch));
 }
 
 Status ReferenceEnforcer::restrict_children(const Change& change, std::size_t number) {
@@ -355,6 +377,7 @@ Status ReferenceEnforcer::restrict_children(const Change& change, std::size_t nu
     status = child.cursor.next_with_prefix(child.record.data(), found);
   }
   child.cursor.close();
+  if (is_another_now(status)) return Status::ok();
   BASALT_TRY(std::move(status));
   if (!found) return Status::ok();
   return fail(ErrorCode::kRowIsReferenced, reference.key, change.kind(), prefix_);
@@ -369,7 +392,9 @@ bool ReferenceEnforcer::was_updated_before(const CascadeStep& step, catalog::Tab
   return false;
 }
 
-Status ReferenceEnforcer::change_children(const Change& change, std::size_t number, bool removes) {
+// `is_sure`: the child keeps its definition from before its first row is changed.
+Status ReferenceEnforcer::change_children(const Change& change, std::size_t number, bool removes,
+                                          bool& is_sure) {
   const ChildReference& reference = references_->children[number];
   const catalog::TableId own_id = table_.definition().id;
   const CascadeStep own{.table = own_id, .is_update = change.new_record != nullptr};
@@ -394,6 +419,12 @@ Status ReferenceEnforcer::change_children(const Change& change, std::size_t numb
   const std::string prefix = prefix_;
   Status status = child.cursor.seek(SeekMode::kFirstWithPrefix, prefix, child.record.data(), found);
   if (status.is_ok() && found && context_ != nullptr) status = context_->begin_changes(child.table);
+  is_sure = status.is_ok() && found && context_ != nullptr;
+  if (!is_sure && is_another_now(status)) {
+    child.cursor.close();
+    child.enforcer.set_cause(nullptr);
+    return Status::ok();
+  }
   // The statement has opened only those children that it knew of.
   if (status.is_ok() && found) status = child.enforcer.bind(change.transaction, change.policy);
   // A removal may change other rows of the child by way of keys that lead to it, and give those

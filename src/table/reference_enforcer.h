@@ -44,7 +44,9 @@ struct CascadeStep {
 //             A row that references itself stays, and keeps its values, unless its removal is
 //             handed on.
 // Newer keys  No metadata lock keeps tables from getting foreign keys that lead to this one, or to
-//             a child of it, while a statement runs: see renew().
+//             a child of it, while a statement runs: see renew(). Nor does one keep such a child,
+//             or one that only forbids a change further down, from getting other indexes: it is
+//             looked at again then.
 // Errors      kNoReferencedRow, kRowIsReferenced, kCascadeTooDeep: refusal() tells which key.
 //             kDuplicateInChild: duplicate_in_child() tells of what. Others as of Cursor, RowWriter
 //             and StatementContext. What was changed before is left to the caller to undo.
@@ -66,8 +68,7 @@ class ReferenceEnforcer {
   // all is locked of it that who references it locks: a key that comes later is one whose children
   // wait for the row.
   Status renew(txn::Transaction& transaction, const lock::WaitPolicy& policy) {
-    return references_->generation == tables_.generation() ? Status::ok()
-                                                           : bind(transaction, policy);
+    return is_outdated() ? bind(transaction, policy) : Status::ok();
   }
   void set_interruption(const Interruption* interruption) { interruption_ = interruption; }
   // It outlives the calls. Without one, children that need it are not changed: kUnsupported.
@@ -149,10 +150,12 @@ class ReferenceEnforcer {
               const std::uint8_t* record);
   Status find_parent(txn::Transaction& transaction, std::size_t number,
                      const lock::WaitPolicy& policy, bool& found);
+  bool is_outdated() const { return references_->generation != tables_.generation(); }
   Status follow(const Change& change);
-  Status follow_key(const Change& change, std::size_t number, catalog::ReferentialAction action);
+  Status follow_key(const Change& change, std::size_t number, bool& is_sure);
+  bool is_another_now(const Status& status) const;
   Status restrict_children(const Change& change, std::size_t number);
-  Status change_children(const Change& change, std::size_t number, bool removes);
+  Status change_children(const Change& change, std::size_t number, bool removes, bool& is_sure);
   Status change_child(const Change& change, std::size_t number, ChildAccess& child, bool removes);
   bool make_child_record(const Change& change, std::size_t number, ChildAccess& child) const;
   Status remove_child(const Change& change, ChildAccess& child, std::string_view primary_key);
