@@ -292,17 +292,26 @@ Status ReferenceEnforcer::follow(const Change& change) {
     const catalog::ForeignKeyId key = references_->children[number].key->id;
     bool is_sure = std::ranges::find(followed, key) != followed.end();
     if (!is_sure) BASALT_TRY(follow_key(change, number, is_sure));
-    if (is_sure || !is_outdated()) {
+    if (!is_outdated()) {
       ++number;
       continue;
     }
+    // The next child may be another table now also where a cascade further down has its lock.
     for (std::size_t i = 0; i < number; ++i) {
       followed.push_back(references_->children[i].key->id);
     }
+    if (is_sure) followed.push_back(key);
     BASALT_TRY(bind(change.transaction, change.policy));
     number = 0;
   }
   return Status::ok();
+}
+
+// But for a key that may have another index by now, or be gone.
+Status ReferenceEnforcer::refuse(const Change& change, const catalog::ForeignKeyPointer& key,
+                                 std::string_view prefix) {
+  if (is_outdated()) return Status::ok();
+  return fail(ErrorCode::kRowIsReferenced, key, change.kind(), prefix);
 }
 
 Status ReferenceEnforcer::follow_key(const Change& change, std::size_t number, bool& is_sure) {
@@ -318,12 +327,12 @@ Status ReferenceEnforcer::follow_key(const Change& change, std::size_t number, b
       const codec::ColumnLayout& referenced = table_.layout().columns[column.parent];
       if (is_null_in(referenced, change.old_record)) return Status::ok();
     }
-    return fail(ErrorCode::kRowIsReferenced, reference.key, change.kind(), "");
+    return refuse(change, reference.key, "");
   }
   const bool is_refused = !is_removal || action == ReferentialAction::kRestrict ||
                           action == ReferentialAction::kNoAction;
   if (is_refused && finds_itself(reference, change.old_record)) {
-    return fail(ErrorCode::kRowIsReferenced, reference.key, change.kind(), prefix_);
+    return refuse(change, reference.key, prefix_);
   }
   if (!reference.codec->make_prefix(change.old_record, prefix_)) return Status::ok();
   if (reference.values != nullptr &&

@@ -153,6 +153,8 @@ class ReferenceEnforcer {
   bool is_outdated() const { return references_->generation != tables_.generation(); }
   Status follow(const Change& change);
   Status follow_key(const Change& change, std::size_t number, bool& is_sure);
+  Status refuse(const Change& change, const catalog::ForeignKeyPointer& key,
+                std::string_view prefix);
   bool is_another_now(const Status& status) const;
   Status restrict_children(const Change& change, std::size_t number);
   Status change_children(const Change& change, std::size_t number, bool removes, bool& is_sure);

@@ -34,6 +34,12 @@ CREATE TABLE child (id INT AUTO_INCREMENT PRIMARY KEY, p INT, code VARCHAR(10),
   FOREIGN KEY (code) REFERENCES parent (code) ON DELETE SET NULL ON UPDATE CASCADE);
 CREATE TABLE grand (id INT AUTO_INCREMENT PRIMARY KEY, c INT, v INT,
   FOREIGN KEY (c) REFERENCES child (id) ON DELETE CASCADE);
+CREATE TABLE under (id INT AUTO_INCREMENT PRIMARY KEY, code VARCHAR(10),
+  FOREIGN KEY (code) REFERENCES child (code) ON UPDATE CASCADE);
+CREATE TABLE deep (id INT AUTO_INCREMENT PRIMARY KEY, code VARCHAR(10),
+  FOREIGN KEY (code) REFERENCES under (code));
+CREATE TABLE deeper (id INT AUTO_INCREMENT PRIMARY KEY, code VARCHAR(10),
+  FOREIGN KEY (code) REFERENCES under (code) ON UPDATE CASCADE);
 CREATE TABLE strict (id INT AUTO_INCREMENT PRIMARY KEY, p INT,
   FOREIGN KEY (p) REFERENCES parent (id));
 CREATE TABLE tree (id INT PRIMARY KEY, up INT, FOREIGN KEY (up) REFERENCES tree (id)
@@ -214,6 +220,15 @@ _DEFINITIONS: tuple[tuple[str, ...], ...] = (
     ("ALTER TABLE parent RENAME away, ALGORITHM=COPY",
      "ALTER TABLE away RENAME parent, ALGORITHM=COPY"),
     ("ALTER TABLE tree FORCE, ALGORITHM=COPY",), ("ALTER TABLE member FORCE, ALGORITHM=COPY",),
+    *((f"ALTER TABLE {table} FORCE, LOCK=NONE",)
+      for table in ("parent", "child", "tree", "member")),
+    # To which a removal comes by way of NULL, so that no statement keeps them.
+    ("INSERT IGNORE INTO under (code) SELECT DISTINCT code FROM child",
+     "INSERT IGNORE INTO deeper (code) SELECT code FROM under WHERE id % 2 = 0",
+     "INSERT IGNORE INTO deep (code) SELECT code FROM under WHERE id % 9 = 0"),
+    ("DELETE FROM deep",), ("DELETE FROM deeper",),
+    *((f"ALTER TABLE {table} FORCE, {how}",) for table in ("under", "deep", "deeper")
+      for how in ("LOCK=NONE", "ALGORITHM=COPY")),
     ("ALTER TABLE parent ADD KEY more (v), ALGORITHM=INPLACE",),
     ("ALTER TABLE parent DROP KEY more",),
     ("RENAME TABLE parent TO away", "RENAME TABLE away TO parent"),
