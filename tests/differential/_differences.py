@@ -290,6 +290,9 @@ KNOWN = (
           "duplicates it names the child's",
           lambda statement, theirs, ours: theirs.error == _DUPLICATE_IN_CHILD
           and ours.error == _DUPLICATE and statement.sql.startswith("UPDATE"), ends_case=False),
+    Known("... and IGNORE does not keep it from that, where ours leaves the row as it is",
+          lambda statement, theirs, ours: theirs.error == _DUPLICATE_IN_CHILD and ours.error == 0
+          and statement.sql.startswith("UPDATE IGNORE")),
     Known("InnoDB looks for all parents of a row whose primary key changes, of other columns, too, "
           "and for those of an index that changes behind the columns that reference",
           _keeps_without_parent),
