@@ -430,9 +430,8 @@ Status ReferenceEnforcer::change_children(const Change& change, std::size_t numb
   if (status.is_ok() && found && context_ != nullptr) status = context_->begin_changes(child.table);
   is_sure = status.is_ok() && found && context_ != nullptr;
   if (!is_sure && is_another_now(status)) {
-    child.cursor.close();
-    child.enforcer.set_cause(nullptr);
-    return Status::ok();
+    status = Status::ok();
+    found = false;
   }
   // The statement has opened only those children that it knew of.
   if (status.is_ok() && found) status = child.enforcer.bind(change.transaction, change.policy);
