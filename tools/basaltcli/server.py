@@ -241,9 +241,19 @@ class Server:
                               f"build it: ./basalt build --flavour {self.flavour}")
 
     def _check_engine(self) -> None:
-        """Fails when the server has started without our engine: it only logs why."""
-        if self.engine and not self.query(
-                "SELECT 1 FROM information_schema.ENGINES WHERE ENGINE = 'ROCKSDB'"):
+        """Fails when the server has started without our engine: it only logs why.
+
+        A server that answered once may still end before it answers this, as one does that
+        fails in a thread of its own: that is a start that failed, too.
+        """
+        if not self.engine:
+            return
+        try:
+            loaded = self.query("SELECT 1 FROM information_schema.ENGINES WHERE ENGINE = 'ROCKSDB'")
+        except pymysql.err.OperationalError as error:
+            raise BasaltError(f"mariadbd ended just after its start ({error})",
+                              f"all of its log: {self.log}") from error
+        if not loaded:
             raise BasaltError(f"mariadbd did not load {self.plugin_dir / layout.PLUGIN_NAME}",
                               "rebuild it, or start the server with --no-engine")
 
