@@ -261,6 +261,8 @@ Status Catalog::drop(std::string_view name) {
   BASALT_TRY(database_.write(batch, kv::Durability::kSynced));
   BASALT_FAILPOINT("catalog.drop.after_write");
   begin_generation(name);
+  // Those that know it by the name that it had.
+  if (foreign_keys_.concern(foreign_keys_.name_before(name))) begin_reference_generation();
   foreign_keys_.forget_set_aside(name);
   for (const ForeignKeyPointer& key : own_keys) foreign_keys_.remove(key->id);
   for (const IndexDefinition& index : table.indexes) {

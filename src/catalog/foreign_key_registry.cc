@@ -68,6 +68,8 @@ ForeignKeyPointer ForeignKeyRegistry::find_named(std::string_view name,
 void ForeignKeyRegistry::note_name(std::string_view from, std::string_view to) {
   BASALT_DEBUG_ASSERT(from != to);
   forget_set_aside(from);
+  // One that an error has left behind when its copy had the name.
+  std::erase_if(set_aside_, [&](const auto& left) { return left.second == from; });
   if (is_set_aside(to)) set_aside_.insert_or_assign(std::string(to), std::string(from));
 }
 

@@ -7,7 +7,6 @@
 #include "base/bytes.h"
 #include "base/log.h"
 #include "base/machine.h"
-#include "table/stored_layout.h"
 
 namespace basalt::engine {
 namespace {
@@ -74,6 +73,7 @@ Engine::~Engine() {
     }
   }
   shared_tables_.clear();
+  replaced_.clear();
   transactions_.reset();
   if (database_ != nullptr) {
     database_->set_key_structures(nullptr);
@@ -197,48 +197,6 @@ void Engine::note_uncounted(std::span<const catalog::IndexId> indexes, std::uint
   }
 }
 
-Result<std::shared_ptr<const table::Table>> Engine::open_stored(std::string_view name) {
-  const catalog::TablePointer definition = catalog_->find(name);
-  if (definition == nullptr) return std::shared_ptr<const table::Table>();
-  if (collations_ == nullptr) {
-    return Status(ErrorCode::kUnsupported, "foreign keys need the server's collations");
-  }
-  Result<codec::TableLayout> layout = table::make_stored_layout(*definition, *collations_);
-  if (!layout.is_ok()) return layout.take_status();
-  const MutexLock guard(mutex_);
-  return std::shared_ptr<const table::Table>(
-      bind_table(definition, layout.value(), shared_table(definition)));
-}
-
-Result<std::shared_ptr<const table::TableReferences>> Engine::references_of(
-    const table::Table& table) {
-  return table::bind_references(table, *catalog_, *this);
-}
-
-std::uint64_t Engine::generation() const { return catalog_->reference_generation(); }
-
-Result<std::unique_ptr<txn::Transaction>> Engine::exclude_references(std::string_view name,
-                                                                     const Waiter& waiter) {
-  const catalog::TablePointer definition = catalog_->find(name);
-  if (definition == nullptr || catalog_->references_to(name).empty()) {
-    return std::unique_ptr<txn::Transaction>();
-  }
-  std::unique_ptr<txn::Transaction> holder = transactions_->make_transaction(waiter.user);
-  Status status =
-      holder->lock(table::definition_lock(*definition), lock::LockMode::kExclusive, waiter.policy);
-  if (status.is(ErrorCode::kLockTimeout)) {
-    return Status(ErrorCode::kLockTimeout, "a transaction has written to tables that reference '" +
-                                               std::string(name) + "'; it must end first");
-  }
-  if (!status.is_ok()) return status;
-  return holder;
-}
-
-Status Engine::await_references(std::string_view name, const Waiter& waiter) {
-  Result<std::unique_ptr<txn::Transaction>> excluded = exclude_references(name, waiter);
-  return excluded.take_status();
-}
-
 // Snapshots that are open now do not have the table.
 void Engine::note_new_table(const catalog::TablePointer& definition) {
   const MutexLock guard(mutex_);
@@ -298,30 +256,12 @@ Status Engine::drop_table(std::string_view name, const void* user, Undecided und
   if (!excluded.is_ok()) return excluded.take_status();
   BASALT_TRY(catalog_->drop(name));
   if (definition != nullptr) {
+    let_references_go(definition->id);
     const MutexLock guard(mutex_);
     shared_tables_.erase(definition->id);
   }
   if (definition != nullptr) renew_weekly_compactions(*definition);
   worker_->wake();
-  return Status::ok();
-}
-
-Status Engine::rename_table(std::string_view from, std::string_view to, Renamed renamed,
-                            catalog::Catalog::References references, std::string_view known_as,
-                            const Waiter& waiter) {
-  // With another name it is the same table to those who write to its children. A copy that takes
-  // its place is another one. The way back is always free: nothing references the name that the
-  // table has had in between.
-  const bool is_replaced = references == catalog::Catalog::References::kStay || !known_as.empty();
-  std::unique_ptr<txn::Transaction> excluded;
-  if (is_replaced) {
-    Result<std::unique_ptr<txn::Transaction>> holder = exclude_references(from, waiter);
-    if (!holder.is_ok()) return holder.take_status();
-    excluded = std::move(holder.value());
-  }
-  BASALT_TRY(catalog_->rename(from, to, references, known_as));
-  const catalog::TablePointer definition = catalog_->find(to);
-  if (definition != nullptr && renamed == Renamed::kAppears) note_new_table(definition);
   return Status::ok();
 }
 
@@ -407,18 +347,6 @@ Status Engine::publish_altered(BuiltTable table, const Waiter& waiter) {
   std::vector<BuiltTable> tables;
   tables.push_back(std::move(table));
   return publish_all_altered(std::move(tables), waiter, std::nullopt);
-}
-
-Result<std::unique_ptr<txn::Transaction>> Engine::exclude_bound_references(
-    const catalog::TableDefinition& before, const catalog::TableDefinition& altered,
-    const Waiter& waiter) {
-  const auto changes = [&](const catalog::ForeignKeyPointer& key) {
-    return !key->references_itself() && !table::is_parent_bound_alike(*key, before, altered);
-  };
-  if (std::ranges::none_of(catalog_->references_to(before.name), changes)) {
-    return std::unique_ptr<txn::Transaction>();
-  }
-  return exclude_references(before.name, waiter);
 }
 
 Status Engine::publish_all_altered(std::vector<BuiltTable> tables, const Waiter& waiter,

@@ -216,8 +216,8 @@ class Engine final : public table::TableSource {
   // After `built` has taken the place of `before` in the dictionary.
   void note_altered(const catalog::TableDefinition& before, const BuiltTable& built);
   // Waits until no transaction has bound foreign keys to the table, and keeps others from it as
-  // long as what is returned lives; null for a table that nothing references. kLockTimeout,
-  // kInterrupted, kDeadlock.
+  // long as what is returned lives, those of keys that come meanwhile too; null for a table that
+  // nothing can reference. kLockTimeout, kInterrupted, kDeadlock.
   Result<std::unique_ptr<txn::Transaction>> exclude_references(std::string_view name,
                                                                const Waiter& waiter);
   // The same if `altered`, which takes the place of `before`, is not what those who reference the
@@ -225,6 +225,11 @@ class Engine final : public table::TableSource {
   Result<std::unique_ptr<txn::Transaction>> exclude_bound_references(
       const catalog::TableDefinition& before, const catalog::TableDefinition& altered,
       const Waiter& waiter);
+  // Has a table that its copy replaces kept from references for as long as it has no successor, or
+  // is there beside it: rows that reference it wait, they would find none.
+  void keep_references_out(catalog::TableId replaced, std::unique_ptr<txn::Transaction> holder);
+  // It has gone, or there is a table of its name again. Does nothing for other tables.
+  void let_references_go(catalog::TableId table);
   // The table with that layout, ready for rows to be written.
   std::shared_ptr<table::Table> bind_table(const catalog::TablePointer& definition,
                                            const codec::TableLayout& layout, SharedTable& shared)
@@ -251,6 +256,8 @@ class Engine final : public table::TableSource {
   std::atomic<std::uint64_t> loaded_rows_ = 0;
   Mutex mutex_{MutexRank::kEngine};
   std::map<catalog::TableId, SharedTable> shared_tables_ BASALT_GUARDED_BY(mutex_);
+  // Tables that their copies are replacing, and who keeps references out.
+  std::map<catalog::TableId, std::unique_ptr<txn::Transaction>> replaced_ BASALT_GUARDED_BY(mutex_);
 };
 
 }  // namespace basalt::engine

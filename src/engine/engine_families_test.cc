@@ -6,6 +6,7 @@
 #include "base/test_support.h"
 #include "engine/engine.h"
 #include "kv/reports.h"
+#include "table/cursor.h"
 #include "table/test_support.h"
 
 // Goal: indexes are in the column families that were asked for, whatever becomes of their tables,
@@ -33,7 +34,7 @@ class EngineFamiliesTest : public testing::Test {
     engine_.reset();
     EngineOptions options;
     options.database = kv::test::small_options(path_);
-    engine_ = must(Engine::start(options, nullptr));
+    engine_ = must(Engine::start(options, nullptr, &collations_));
   }
   void crash() {
     const std::string image = path_ + "x";
@@ -74,6 +75,7 @@ class EngineFamiliesTest : public testing::Test {
 
   kv::test::TestDirectory directory_;
   std::string path_ = directory_ / "db";
+  table::test::OneCollation collations_;
   std::unique_ptr<Engine> engine_;
 };
 
@@ -195,6 +197,26 @@ TEST_F(EngineFamiliesTest, AFamilyGoesWhenItsTablesAreGoneAndNotBefore) {
   EXPECT_NE(engine_->database().find_family("three"), std::nullopt);
   must(engine_->create_table(make_definition(Keys::kId), 1, kFamilies));
   EXPECT_EQ(places(), kPlaces);
+}
+
+TEST_F(EngineFamiliesTest, WhatAForeignKeyLeadsToCanBeReadWhenItsFamilyIsRemoved) {
+  must(engine_->create_table(make_definition(Keys::kId), 1, kFamilies));
+  std::shared_ptr<const table::Table> stored = must(engine_->open_stored("test/orders"));
+  must(engine_->drop_table("test/orders"));
+  EXPECT_EQ(must(engine_->open_stored("test/orders")), nullptr);
+  engine_->worker().start_reclaiming();
+  ASSERT_TRUE(succeeds(remove("two")));
+  auto transaction = engine_->transactions().make_transaction(nullptr);
+  {
+    table::Cursor cursor(*stored);
+    cursor.open(*transaction, 1, {}, codec::ColumnSet(stored->layout().columns.size(), true),
+                false);
+    std::vector<std::uint8_t> record(stored->layout().record_length);
+    bool found = true;
+    EXPECT_TRUE(succeeds(cursor.seek_first(record.data(), found)));
+    EXPECT_FALSE(found);
+  }
+  stored.reset();
 }
 
 TEST_F(EngineFamiliesTest, AFamilyWaitsForTransactionsThatMayYetWriteToIt) {

@@ -5,6 +5,7 @@
 #include "server/convert/foreign_key_text.h"
 #include "server/convert/table_layout.h"
 #include "server/plugin.h"
+#include "server/session.h"
 #include "table/record_values.h"
 #include "server/mariadb.h"
 
@@ -55,6 +56,10 @@ bool fits(const catalog::TableDefinition& table, const TABLE& opened) {
   return true;
 }
 
+Status was_replaced(const catalog::TableDefinition& table) {
+  return Status(ErrorCode::kDefinitionMismatch, "'" + table.name + "' was replaced meanwhile");
+}
+
 }  // namespace
 
 table::SystemTimestamp CascadeContext::time() {
@@ -74,8 +79,14 @@ table::SystemTimestamp CascadeContext::time() {
 Status CascadeContext::begin_changes(const table::Table& table) {
   const catalog::TableDefinition& definition = table.definition();
   changed_.insert(definition.id);
-  if (is_servers_own_name(definition.name)) return Status::ok();
-  const TableNames names = names_in_sql(definition.name);
+  // A copy that is going to take the place of a table, and with it what references that.
+  const bool is_copy = is_servers_own_name(definition.name);
+  Result<std::string> copied =
+      is_copy ? the_engine().catalog().copied_table(definition.name) : std::string();
+  if (!copied.is_ok()) return copied.take_status();
+  const std::string& name = is_copy ? copied.value() : definition.name;
+  if (name.empty()) return was_replaced(definition);
+  const TableNames names = names_in_sql(name);
   MDL_context& locks = thd_->mdl_context;
   if (locks.is_lock_owner(MDL_key::TABLE, names.database.c_str(), names.table.c_str(),
                           MDL_SHARED_WRITE)) {
@@ -84,16 +95,19 @@ Status CascadeContext::begin_changes(const table::Table& table) {
   MDL_request request;
   MDL_REQUEST_INIT(&request, MDL_key::TABLE, names.database.c_str(), names.table.c_str(),
                    MDL_SHARED_WRITE, MDL_TRANSACTION);
-  if (locks.acquire_lock(&request, static_cast<double>(thd_->variables.lock_wait_timeout))) {
+  // As for a row: who has the table may be waiting for this transaction, and nobody finds a circle
+  // of both kinds of locks.
+  const auto timeout_ms = static_cast<double>(Session::wait_policy_of(thd_).timeout_ms);
+  if (locks.acquire_lock(&request, timeout_ms / 1000)) {
     const Diagnostics_area& told = *thd_->get_stmt_da();
     const bool is_deadlock = told.is_error() && told.sql_errno() == ER_LOCK_DEADLOCK;
     return Status(is_deadlock    ? ErrorCode::kDeadlock
                   : thd_->killed ? ErrorCode::kInterrupted
                                  : ErrorCode::kLockTimeout,
-                  "'" + definition.name + "' is locked by others");
+                  "'" + name + "' is locked by others");
   }
-  if (the_engine().catalog().find(definition.name).get() == &definition) return Status::ok();
-  return Status(ErrorCode::kDefinitionMismatch, "'" + definition.name + "' was replaced meanwhile");
+  const bool is_there = the_engine().catalog().find(definition.name).get() == &definition;
+  return is_there && !is_copy ? Status::ok() : was_replaced(definition);
 }
 
 TABLE* CascadeContext::find_opened(const catalog::TableDefinition& table) const {

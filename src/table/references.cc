@@ -100,11 +100,23 @@ std::size_t order_of(const std::vector<std::uint32_t>& columns,
   return table.indexes.size();
 }
 
-Status bind_parent(const Table& table, TableSource& tables, ParentReference& reference) {
+// The parent. One that an ALTER TABLE copies has no name for a moment, when it is set aside and its
+// copy has not taken its place: its definition_lock() is held then.
+Result<std::shared_ptr<const Table>> open_parent(const std::string& name,
+                                                 const catalog::Catalog& catalog,
+                                                 TableSource& tables) {
+  Result<std::shared_ptr<const Table>> opened = tables.open_stored(name);
+  if (!opened.is_ok() || opened.value() != nullptr) return opened;
+  const catalog::TablePointer set_aside = catalog.find_set_aside(name);
+  return set_aside == nullptr ? std::move(opened) : tables.open_stored(set_aside->name);
+}
+
+Status bind_parent(const Table& table, const catalog::Catalog& catalog, TableSource& tables,
+                   ParentReference& reference) {
   const catalog::ForeignKeyDefinition& key = *reference.key;
   reference.columns = columns_of(key, &catalog::ForeignKeyColumn::child, table.definition());
   const std::vector<std::uint32_t>& own = reference.columns;
-  Result<std::shared_ptr<const Table>> opened = tables.open_stored(key.parent);
+  Result<std::shared_ptr<const Table>> opened = open_parent(key.parent, catalog, tables);
   if (!opened.is_ok()) return opened.take_status();
   const std::shared_ptr<const Table> parent = std::move(opened.value());
   if (parent == nullptr) return Status::ok();
@@ -178,7 +190,7 @@ Result<std::shared_ptr<const TableReferences>> bind_references(const Table& tabl
     if (is_copied(*key, catalog)) continue;
     ParentReference reference;
     reference.key = std::move(key);
-    BASALT_TRY(bind_parent(table, tables, reference));
+    BASALT_TRY(bind_parent(table, catalog, tables, reference));
     references->parents.push_back(std::move(reference));
   }
   std::ranges::stable_sort(references->parents, {}, [&](const ParentReference& reference) {

@@ -31,14 +31,6 @@ using codec::is_string;
 
 using Value = std::optional<std::string>;  // as codec::InitialValue has it
 
-class OneCollation final : public codec::CollationSource {
- public:
-  const codec::Collation* find_by_id(std::uint16_t, bool) override { return &collation_; }
-
- private:
-  test::CaseInsensitive collation_;
-};
-
 class AlteredTable {
  public:
   AlteredTable(std::uint32_t seed, bool has_hidden_key) : random_(seed) {
@@ -274,7 +266,7 @@ class AlteredTable {
   }
 
   std::mt19937 random_;
-  OneCollation collations_;
+  test::OneCollation collations_;
   TableDefinition table_;
   std::vector<int> names_;  // of each column, what it is called here, for ever
   int next_name_ = 1;

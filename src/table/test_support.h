@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/test_support.h"
 #include "catalog/catalog.h"
+#include "codec/collation_source.h"
 #include "codec/layout.h"
 #include "kv/test_directory.h"
 #include "lock/lock_manager.h"
@@ -45,6 +46,17 @@ class CaseInsensitive final : public codec::Collation {
                       std::string& out) const override {
     for (const char c : value) out.push_back(fold(c));
   }
+};
+
+// Has that one alone.
+class OneCollation final : public codec::CollationSource {
+ public:
+  const codec::Collation* find_by_id(std::uint16_t /*id*/, bool /*is_char*/) override {
+    return &collation_;
+  }
+
+ private:
+  CaseInsensitive collation_;
 };
 
 // How rows of the table are identified.
