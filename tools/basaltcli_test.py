@@ -13,10 +13,8 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-import pymysql
-
 from basaltcli import layout, locking, mtr, package, private_apt, process, rocksdb
-from basaltcli import server_process, server_release
+from basaltcli import server, server_process, server_release
 from basaltcli.errors import BasaltError
 from basaltcli.server import Server, default_socket
 from basaltcli.server_release import ServerRelease
@@ -285,9 +283,9 @@ class DataDirectory(TemporaryFolder):
             self.server().check_datadir()
 
     def test_a_server_that_ends_just_after_its_start_has_not_started(self) -> None:
-        server = self.server()
-        server.datadir.mkdir()
-        lost = pymysql.err.OperationalError(2013, "Lost connection")
+        started = self.server()
+        started.datadir.mkdir()
+        lost = server.pymysql.err.OperationalError(2013, "Lost connection")
         ended = subprocess.Popen(["true"])
         done_before = {name: mock.DEFAULT for name in
                        ("_check_startable", "initialise", "command", "wait_ready")}
@@ -295,7 +293,7 @@ class DataDirectory(TemporaryFolder):
                 mock.patch.object(Server, "query", side_effect=lost), \
                 mock.patch("subprocess.Popen", return_value=ended), \
                 self.assertRaisesRegex(BasaltError, "ended just after its start.*Lost"):
-            server.start()
+            started.start()
         ended.wait()
 
     def test_socket_of_a_long_path_is_elsewhere(self) -> None:
