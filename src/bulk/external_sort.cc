@@ -98,7 +98,8 @@ class ExternalSort::Reader {
   // Moves to the first entry, then to the next; false behind the last.
   virtual Result<bool> next() = 0;
   std::string_view key() const { return key_of(entry_); }
-  std::string_view value() const { return value_of(entry_); }
+  // Valid until the next move; `room` is for one that is not in memory.
+  virtual Result<std::string_view> value(std::string& room) const = 0;
 
   bool operator<(const Reader& other) const {
     return prefix_ != other.prefix_ ? prefix_ < other.prefix_ : key() < other.key();
@@ -109,6 +110,7 @@ class ExternalSort::Reader {
     entry_ = entry;
     prefix_ = prefix;
   }
+  const char* entry() const { return entry_; }
 
  private:
   const char* entry_ = nullptr;
@@ -125,12 +127,14 @@ class ExternalSort::MemoryReader final : public Reader {
     entries_ = entries_.subspan(1);
     return true;
   }
+  Result<std::string_view> value(std::string& /*room*/) const override { return value_of(entry()); }
 
  private:
   std::span<const Entry> entries_;  // that are still to come
 };
 
-// Reads the entries of a run that are in a range.
+// Reads the entries of a run that are in a range. Of long ones the value is read when it is asked
+// for: each run waits with one.
 class ExternalSort::RunReader final : public Reader {
  public:
   RunReader(const File& file, const Run& run, const KeyRange& range, std::size_t read_bytes)
@@ -144,12 +148,12 @@ class ExternalSort::RunReader final : public Reader {
 
   Result<bool> next() override {
     while (true) {
-      position_ += entry_size_;
-      entry_size_ = 0;
+      BASALT_TRY(pass_entry());
       if (position_ == buffer_.size() && next_ == end_) return false;
       BASALT_TRY(fill(kHeaderSize));
       const std::size_t size = size_of(buffer_.data() + position_);
-      BASALT_TRY(fill(size));
+      const bool is_long = size > kReadBytesMin;
+      BASALT_TRY(fill(is_long ? size - value_size(buffer_.data() + position_) : size));
       entry_size_ = size;
       const char* const entry = buffer_.data() + position_;
       const std::string_view key = key_of(entry);
@@ -160,7 +164,32 @@ class ExternalSort::RunReader final : public Reader {
     }
   }
 
+  Result<std::string_view> value(std::string& room) const override {
+    const std::size_t size = value_size(entry());
+    const std::size_t before = entry_size_ - size;
+    if (entry_size_ <= buffer_.size() - position_) return value_of(entry());
+    room.clear();
+    BASALT_TRY(file_.read(entry_begin() + before, size, room));
+    return std::string_view(room);
+  }
+
  private:
+  // Where the entry begins in the file.
+  std::uint64_t entry_begin() const { return next_ - (buffer_.size() - position_); }
+  // Moves behind the entry, of which the end may not be in the buffer.
+  Status pass_entry() {
+    const std::uint64_t behind = entry_begin() + entry_size_;
+    if (behind > end_) return file_.damaged();
+    if (behind <= next_) {
+      position_ += entry_size_;
+    } else {
+      buffer_.clear();
+      position_ = 0;
+      next_ = behind;
+    }
+    entry_size_ = 0;
+    return Status::ok();
+  }
   // Sees to it that so many bytes are in the buffer.
   Status fill(std::size_t bytes) {
     const std::size_t there = buffer_.size() - position_;
@@ -323,12 +352,15 @@ Status visit_sorted(std::span<const std::unique_ptr<ExternalSort>> sorts, const 
     std::push_heap(heap.begin(), heap.end(), is_behind);
     return Status::ok();
   };
+  std::string long_value;
   for (const auto& reader : readers) BASALT_TRY(advance(reader.get()));
   while (!heap.empty()) {
     std::pop_heap(heap.begin(), heap.end(), is_behind);
     ExternalSort::Reader* const least = heap.back();
     heap.pop_back();
-    BASALT_TRY(visit(least->key(), least->value()));
+    Result<std::string_view> value = least->value(long_value);
+    if (!value.is_ok()) return value.take_status();
+    BASALT_TRY(visit(least->key(), value.value()));
     BASALT_TRY(advance(least));
   }
   return Status::ok();

@@ -27,7 +27,8 @@ namespace basalt::bulk {
 // Errors      Of the file: kIoError, kNoSpace; as wal/health.h has them where rows may not be
 //             changed; kCorruption if the file is not what was written.
 // Memory      As given, and some of it once more, briefly, while it grows; some 64 keys of each
-//             time that it was full. Each merge takes kReadBytesMin for each run at least.
+//             time that it was full. Each merge takes kReadBytesMin for each run at least, and has
+//             one value that is longer than that.
 // Threads     One at a time; several at once may visit what is finished.
 class ExternalSort {
  public:

@@ -169,6 +169,33 @@ TEST_F(ExternalSortTest, EntriesLargerThanMemoryAreSorted) {
   EXPECT_TRUE(found == entries);
 }
 
+// Values that are read when their turn comes, among others, in runs and ranges of all kinds.
+TEST_F(ExternalSortTest, LongValuesComeBackAmongShortOnes) {
+  std::mt19937 random(1);
+  Entries entries;
+  for (int i = 0; i < 400; ++i) {
+    const std::size_t size = random() % 3 == 0 ? ExternalSort::kReadBytesMin - 20 + random() % 40
+                                               : random() % (3 * ExternalSort::kReadBytesMin);
+    const std::string number = std::to_string(100'000 + random() % 800'000);
+    entries.emplace_back("i000k" + number + std::string(random() % 200, 'k'),
+                         std::string(size, static_cast<char>('a' + i % 26)));
+  }
+  Entries found;
+  ASSERT_TRUE(succeeds(sort_all(entries, found)));
+  std::sort(entries.begin(), entries.end());
+  EXPECT_TRUE(found == entries);
+  for (const char* lower : {"i000k2", "i000k5"}) {
+    const KeyRange range{lower, "i000k7"};
+    Entries expected;
+    std::ranges::copy_if(entries, std::back_inserter(expected), [&](const auto& entry) {
+      return entry.first >= range.lower && entry.first < range.upper;
+    });
+    Entries in_range;
+    ASSERT_TRUE(succeeds(visit(range, in_range)));
+    EXPECT_TRUE(in_range == expected);
+  }
+}
+
 TEST_F(ExternalSortTest, AnErrorOfTheVisitorEndsTheVisits) {
   for (const std::size_t count : {100, 50'000}) {
     Entries found;

@@ -220,20 +220,43 @@ std::optional<std::optional<RowExpiry>> next_expiry(const TableDefinition& table
   return std::optional<RowExpiry>(next);
 }
 
+// A key part of `table` is that of the same column, whose values are the same bytes in keys.
+bool are_keys_kept(const TableDefinition& table, const Comparison& comparison,
+                   const TableDefinition& altered) {
+  return std::ranges::all_of(table.indexes.front().parts, [&](const KeyPartDefinition& part) {
+    const std::uint32_t after = comparison.after(part.column);
+    return after != RowColumn::kNoColumn &&
+           has_same_keys(table.columns[part.column], altered.columns[after]);
+  });
+}
+
+// Whether `altered` may have its primary key. A hidden one would need new numbers, which must be
+// the same each time that a row is looked at.
+bool may_have_primary(const TableDefinition& table, const TableChange& change,
+                      const Comparison& comparison, const TableDefinition& altered) {
+  const IndexDefinition& before = table.indexes.front();
+  const IndexDefinition& after = altered.indexes.front();
+  if (!change.replaces_primary) {
+    return before.name == after.name && comparison.has_same_entries(before, after);
+  }
+  return comparison.is_made_of_rows(after) && are_keys_kept(table, comparison, altered) &&
+         !table.expiry.has_value() && !altered.expiry.has_value();
+}
+
 }  // namespace
 
 bool alter_in_place(const TableDefinition& table, const TableChange& change,
                     TableDefinition& altered) {
   const Comparison comparison(table, change, altered);
-  if (!comparison.is_possible() || table.indexes.front().name != altered.indexes.front().name ||
-      !comparison.has_same_entries(table.indexes.front(), altered.indexes.front())) {
+  if (!comparison.is_possible() || !may_have_primary(table, change, comparison, altered)) {
     return false;
   }
-  std::vector<const IndexDefinition*> known = {&table.indexes.front()};
+  std::vector<const IndexDefinition*> known = {change.replaces_primary ? nullptr
+                                                                       : &table.indexes.front()};
   for (std::size_t i = 1; i < altered.indexes.size(); ++i) {
     const IndexDefinition& index = altered.indexes[i];
     const IndexDefinition* before = comparison.find_before(index.name);
-    if (change.remakes_indexes ||
+    if (change.remakes_indexes || change.replaces_primary ||
         (before != nullptr && !comparison.has_same_entries(*before, index))) {
       before = nullptr;
     }
@@ -250,8 +273,9 @@ bool alter_in_place(const TableDefinition& table, const TableChange& change,
   TableDefinition next = altered;
   next.schema_version = version;
   next.rows = next_history(table, comparison, change, next);
-  next.expiry = *expiry;
   if (next.rows.columns.size() > kRowColumnsMax) return false;
+  if (change.replaces_primary) next.rows = {};
+  next.expiry = *expiry;
   BASALT_ASSERT(has_readable_rows(next));
   next.id = table.id;
   BASALT_ASSERT(known.size() == next.indexes.size());
@@ -261,6 +285,21 @@ bool alter_in_place(const TableDefinition& table, const TableChange& change,
   }
   altered = std::move(next);
   return true;
+}
+
+TableDefinition rows_before(const TableDefinition& table, const TableChange& change,
+                            const TableDefinition& altered) {
+  BASALT_ASSERT(change.replaces_primary && altered.schema_version == table.schema_version + 1);
+  const Comparison comparison(table, change, altered);
+  BASALT_ASSERT(comparison.is_possible());
+  TableDefinition rows = altered;
+  rows.rows = next_history(table, comparison, change, rows);
+  rows.indexes = {table.indexes.front()};
+  for (KeyPartDefinition& part : rows.indexes.front().parts) {
+    part.column = comparison.after(part.column);
+    BASALT_ASSERT(part.column != RowColumn::kNoColumn);
+  }
+  return rows;
 }
 
 bool keeps_row_times(const TableDefinition& table, const TableChange& change,
@@ -279,7 +318,7 @@ bool changes_lifetime(const TableDefinition& table, const TableDefinition& alter
 
 std::vector<std::size_t> new_indexes(const TableDefinition& table, const TableDefinition& altered) {
   std::vector<std::size_t> numbers;
-  for (std::size_t i = 1; i < altered.indexes.size(); ++i) {
+  for (std::size_t i = 0; i < altered.indexes.size(); ++i) {
     const auto known =
         std::ranges::find(table.indexes, altered.indexes[i].id, &IndexDefinition::id);
     if (known == table.indexes.end()) numbers.push_back(i);

@@ -36,6 +36,9 @@ struct TableChange {
   // All indexes but the primary key are made of the rows anew. Not in place where rows live longer
   // or shorter then, or tell times by which they expire no more.
   bool remakes_indexes = false;
+  // The rows get another primary key: all indexes are made anew, that of the rows too, and rows are
+  // as if they had never had other columns.
+  bool replaces_primary = false;
 
   // Where the column `number` is from, of a table that has `number` or more then.
   std::uint32_t column_before(std::size_t number) const {
@@ -52,10 +55,12 @@ struct TableChange {
 //             or NOT NULL if its origin has an initial value; integers, and strings, may become
 //             longer; a string's collation is the caller's to have compared: it may be another one
 //             with which the same bytes are the same text.
-// Indexes     may be missing, but for the primary key, and have other names and another order.
-//             Those keep their entries whose columns have not changed in a way that keys show,
-//             unless the change makes them anew. All others are new, and made of rows alone: all
-//             their columns are stored, and the server checks nothing of its own on them.
+// Indexes     may be missing, but for the primary key, and have other names and another order. The
+//             primary key may be another one if the change says so, which is visible then, as long
+//             as the columns of the old one stay, and rows do not expire. Those keep their entries
+//             whose columns have not changed in a way that keys show, unless the change makes them
+//             anew. All others are new, and made of rows alone: all their columns are stored, and
+//             the server checks nothing of its own on them.
 // Expiry      Rows that carry their time may live longer or shorter, or expire no more, if the
 //             column that tells it is the same. Rows that carry none cannot begin to expire.
 // Result      If so, `altered` has the table's id, the next schema version and the history of its
@@ -63,6 +68,12 @@ struct TableChange {
 //             is as it was.
 bool alter_in_place(const TableDefinition& table, const TableChange& change,
                     TableDefinition& altered);
+
+// What the rows of `table` are read as while `altered`, another primary key of which the change
+// tells, gets its own, as alter_in_place() has made it: its columns, with the primary index that
+// the table has as the only one.
+TableDefinition rows_before(const TableDefinition& table, const TableChange& change,
+                            const TableDefinition& altered);
 
 // Whether rows that are there would tell the times by which those of `altered` are to expire; also
 // where alter_in_place() says no for another reason.

@@ -245,7 +245,7 @@ TEST(AlterInPlace, ForeignKeysCanTellWhatBecomesOfTheirColumns) {
   EXPECT_EQ(change.renamed("n"), "n");
 }
 
-TEST(AlterInPlace, ThePrimaryKeyStaysAsItIs) {
+TEST(AlterInPlace, ThePrimaryKeyStaysAsItIsUnlessTheChangeSaysSo) {
   const auto becomes_with = [](auto change) {
     TableDefinition other = orders();
     change(other.indexes.front());
@@ -266,6 +266,65 @@ TEST(AlterInPlace, AllIndexesButThePrimaryKeyAreNewWhereTheChangeMakesThemAnew) 
   EXPECT_EQ(altered.indexes[0].id, table.indexes[0].id);
   EXPECT_EQ(altered.indexes[0].family, table.indexes[0].family);
   EXPECT_EQ(new_indexes(table, altered).size(), table.indexes.size() - 1);
+}
+
+TEST(AlterInPlace, WithAnotherPrimaryKeyAllIsNewAndRowsAreAsIfTheyHadAlwaysHadTheirColumns) {
+  TableDefinition table = orders();
+  TableDefinition grown = table;
+  grown.columns.push_back({"n", ColumnKind::kSignedInteger, 2, 0, false, true});
+  TableChange growth;
+  growth.columns = {{0, {}}, {1, {}}, {2, {}}, {ColumnOrigin::kNew, std::string(2, '\0')}};
+  ASSERT_TRUE(alter_in_place(table, growth, grown));
+  ASSERT_FALSE(grown.rows.is_empty());
+
+  TableDefinition altered = grown;
+  altered.indexes[0].parts[0].descending = true;
+  TableChange change;
+  EXPECT_FALSE(alter_in_place(grown, change, altered));
+  change.replaces_primary = true;
+  ASSERT_TRUE(alter_in_place(grown, change, altered));
+  EXPECT_EQ(new_indexes(grown, altered).size(), grown.indexes.size());
+  EXPECT_TRUE(altered.rows.is_empty());
+  EXPECT_EQ(altered.id, grown.id);
+
+  const TableDefinition rows = rows_before(grown, change, altered);
+  EXPECT_EQ(rows.rows, grown.rows) << "those that are there are older than a column";
+  EXPECT_EQ(rows.indexes, std::vector<IndexDefinition>{grown.indexes[0]});
+}
+
+TEST(AlterInPlace, RowsAreFoundByThePrimaryKeyThatTheyHadWhereverItsColumnsAreThen) {
+  const TableDefinition table = orders();
+  TableDefinition altered = table;
+  std::swap(altered.columns[0], altered.columns[1]);
+  for (IndexDefinition& index : altered.indexes) {
+    for (KeyPartDefinition& part : index.parts) part.column = part.column < 2 ? 1 - part.column : 2;
+  }
+  TableChange change;
+  change.columns = {{1, {}}, {0, {}}, {2, {}}};
+  change.replaces_primary = true;
+  ASSERT_TRUE(alter_in_place(table, change, altered));
+  EXPECT_EQ(rows_before(table, change, altered).indexes[0].parts[0].column,
+            1 - table.indexes[0].parts[0].column);
+}
+
+TEST(AlterInPlace, RowsThatAnotherPrimaryKeyCannotBeMadeOfAreCopied) {
+  TableChange change;
+  change.replaces_primary = true;
+  const auto becomes_with = [&](auto alter) {
+    TableDefinition altered = orders();
+    alter(altered);
+    return alter_in_place(orders(), change, altered);
+  };
+  EXPECT_TRUE(becomes_with([](TableDefinition&) {}));
+  EXPECT_FALSE(becomes_with([](TableDefinition& table) { table.indexes[0].parts.clear(); }))
+      << "hidden numbers would be other ones each time";
+  EXPECT_FALSE(becomes_with([](TableDefinition& table) {
+    table.columns[table.indexes[0].parts[0].column].record_length += 4;
+  })) << "the rows that are there could not be looked up";
+  TableDefinition expiring = orders();
+  expiring.expiry = RowExpiry();
+  TableDefinition altered = expiring;
+  EXPECT_FALSE(alter_in_place(expiring, change, altered));
 }
 
 TEST(AlterInPlace, IndexesThatRowsAloneDoNotMakeAreNotNew) {

@@ -169,7 +169,9 @@ std::shared_ptr<table::Table> Engine::bind_table(const catalog::TablePointer& de
                                                  const codec::TableLayout& layout,
                                                  SharedTable& shared) {
   auto table = std::make_shared<table::Table>(definition, layout, shared.state);
-  if (!shared.greatest_key_loaded) {
+  // Without a metadata lock, a table may have got another primary key since its definition was
+  // looked up.
+  if (!shared.greatest_key_loaded && catalog_->find(definition->name) == definition) {
     table::load_greatest_key(*database_, *transactions_, *table);
     shared.greatest_key_loaded = true;
   }
@@ -316,6 +318,7 @@ Result<catalog::TablePointer> Engine::reserve_indexes(catalog::TableDefinition a
 }
 
 Result<std::unique_ptr<table::IndexBuild>> Engine::begin_build(const catalog::TablePointer& altered,
+                                                               const catalog::TableChange& change,
                                                                const codec::TableLayout& layout,
                                                                std::uint64_t sort_bytes_max) {
   const catalog::TablePointer definition = catalog_->find(altered->name);
@@ -327,10 +330,17 @@ Result<std::unique_ptr<table::IndexBuild>> Engine::begin_build(const catalog::Ta
     const MutexLock guard(mutex_);
     state = shared_table(definition).state;
   }
+  std::unique_ptr<const table::Table> rows_before;
+  if (change.replaces_primary) {
+    rows_before = std::make_unique<const table::Table>(
+        std::make_shared<const catalog::TableDefinition>(
+            catalog::rows_before(*definition, change, *altered)),
+        layout, state);
+  }
   return std::make_unique<table::IndexBuild>(
       *database_, *transactions_,
       std::make_unique<const table::Table>(altered, layout, std::move(state)),
-      catalog::new_indexes(*definition, *altered), *journal,
+      std::move(rows_before), catalog::new_indexes(*definition, *altered), *journal,
       table::IndexBuild::Resources{.memory_bytes = sort_bytes(sort_bytes_max),
                                    .threads = threads_of_statement()});
 }
@@ -338,7 +348,10 @@ Result<std::unique_ptr<table::IndexBuild>> Engine::begin_build(const catalog::Ta
 // Asked before the last round: who decides such a transaction holds no metadata lock.
 Status Engine::complete_build(table::IndexBuild& build, const table::Interruption& interruption,
                               const void* user) {
-  BASALT_TRY(check_decided(build.table().definition(), user));
+  // By the indexes that the table has, which may all be others then.
+  const catalog::TablePointer definition = catalog_->find(build.table().definition().name);
+  if (definition == nullptr) return catalog::table_not_found(build.table().definition().name);
+  BASALT_TRY(check_decided(*definition, user));
   Result<std::uint64_t> rows = build.catch_up(interruption);
   return rows.take_status();
 }
@@ -380,7 +393,13 @@ void Engine::note_altered(const catalog::TableDefinition& before, const BuiltTab
   {
     const MutexLock guard(mutex_);
     // Made for the indexes that the table had.
-    shared_tables_[altered->id].statistics.reset();
+    SharedTable& shared = shared_tables_[altered->id];
+    shared.statistics.reset();
+    // The greatest key was that of another primary key.
+    if (built.table.change.replaces_primary && shared.state != nullptr) {
+      shared.state->greatest_key.forget();
+      shared.greatest_key_loaded = false;
+    }
     table::TableState& state = *shared_table(altered).state;
     for (const std::size_t number : catalog::new_indexes(before, *altered)) {
       state.indexes_exist_since[altered->indexes[number].id] = database_->newest_sequence();
@@ -389,7 +408,9 @@ void Engine::note_altered(const catalog::TableDefinition& before, const BuiltTab
       state.indexes_exist_since.erase(before.indexes[number].id);
     }
     // To older snapshots rows may have NULL, for which there is no value any more.
-    if (!catalog::made_not_null(before, built.table.change, *altered).empty()) {
+    // And rows that have got another primary key are not there for them.
+    if (built.table.change.replaces_primary ||
+        !catalog::made_not_null(before, built.table.change, *altered).empty()) {
       state.exists_since = database_->newest_sequence();
     }
   }

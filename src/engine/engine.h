@@ -135,9 +135,10 @@ class Engine final : public table::TableSource {
                                                 const FamilyNames& families = {},
                                                 const catalog::TableChange& change = {},
                                                 const void* user = nullptr);
-  // What makes the entries of the new indexes; `layout` is that of the altered table.
-  // `sort_bytes_max`: of memory for sorting.
+  // What makes the entries of the new indexes; `change` is that of reserve_indexes(), `layout` that
+  // of the altered table. `sort_bytes_max`: of memory for sorting.
   Result<std::unique_ptr<table::IndexBuild>> begin_build(const catalog::TablePointer& altered,
+                                                         const catalog::TableChange& change,
                                                          const codec::TableLayout& layout,
                                                          std::uint64_t sort_bytes_max = kSortBytes);
   // The last of catching up: nobody may be writing, until it is published. Errors as of

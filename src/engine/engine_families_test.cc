@@ -133,7 +133,7 @@ TEST_F(EngineFamiliesTest, AnIndexIsBuiltInTheFamilyThatIsNamedForItAndOthersSta
       engine_->reserve_indexes(make_definition(Keys::kId), {"", "other", "new", "other", "other"}));
   EXPECT_TRUE(fails_with(ErrorCode::kInvalidArgument, remove("new"))) << "it is being built";
   const table::test::NeverInterrupted never;
-  const auto build = must(engine_->begin_build(altered, make_layout()));
+  const auto build = must(engine_->begin_build(altered, {}, make_layout()));
   must(build->build(never));
   must(engine_->complete_build(*build, never));
   must(engine_->publish_altered({altered, build->rows()}));

@@ -332,7 +332,7 @@ TEST_F(EngineTest, AnAddedIndexIsKnownToAllWhoOpenTheTableAndNewToOpenSnapshots)
   reader->open_snapshot();
   const catalog::TablePointer altered = must(engine->reserve_indexes(make_definition(Keys::kId)));
   const table::test::NeverInterrupted never;
-  const auto build = must(engine->begin_build(altered, make_layout()));
+  const auto build = must(engine->begin_build(altered, {}, make_layout()));
   must(build->build(never));
   must(engine->complete_build(*build, never));
   EXPECT_EQ(build->rows(), 1u);
@@ -364,7 +364,7 @@ TEST_F(EngineTest, AnIndexThatIsGivenUpIsReclaimedAndTheTableIsAsItWas) {
   engine->worker().start_reclaiming();
   const catalog::TablePointer altered = must(engine->reserve_indexes(make_definition(Keys::kId)));
   const table::test::NeverInterrupted never;
-  must(must(engine->begin_build(altered, make_layout()))->build(never));
+  must(must(engine->begin_build(altered, {}, make_layout()))->build(never));
   engine->abandon_indexes(altered);
   basalt::test::await([&] { return engine->catalog().dropped_indexes().empty(); });
   EXPECT_EQ(engine->catalog().find("test/orders")->indexes.size(), table->index_count());
@@ -397,7 +397,7 @@ TEST_F(EngineTest, AnIndexIsGivenUpWhileOthersWrite) {
     Result<catalog::TablePointer> altered = engine->reserve_indexes(make_definition(Keys::kId));
     if (!altered.is_ok()) continue;
     ++given_up;
-    const auto build = must(engine->begin_build(altered.value(), make_layout()));
+    const auto build = must(engine->begin_build(altered.value(), {}, make_layout()));
     must(build->build(never));
     const int enough = rows + 5;
     basalt::test::await([&] { return rows > enough; });
@@ -426,7 +426,12 @@ std::vector<catalog::IndexState> stored_states(Engine& engine) {
 }
 using States = std::vector<catalog::IndexState>;
 
-TEST_F(EngineTest, ATableWithUndecidedChangesIsNotDroppedEmptiedOrGivenAnIndex) {
+// With the primary key that the table has, or with another one.
+class EngineBuildTest : public EngineTest, public testing::WithParamInterface<bool> {};
+INSTANTIATE_TEST_SUITE_P(PrimaryKeys, EngineBuildTest, testing::Bool(),
+                         [](const auto& tested) { return tested.param ? "Another" : "Same"; });
+
+TEST_P(EngineBuildTest, ATableWithUndecidedChangesIsNotDroppedEmptiedOrGivenAnIndex) {
   const auto engine = start();
   must(engine->create_table(without_by_city(), 1));
   const auto table =
@@ -435,8 +440,11 @@ TEST_F(EngineTest, ATableWithUndecidedChangesIsNotDroppedEmptiedOrGivenAnIndex) 
   const auto transaction = engine->transactions().make_transaction(&user);
   table::RowWriter writer(*table);
   must(writer.insert(*transaction, Record(row_).data()));
+  catalog::TableChange change;
+  change.replaces_primary = GetParam();
+  const Keys keys = GetParam() ? Keys::kCityAndId : Keys::kId;
   const auto reserve = [&](const void* asking) {
-    return engine->reserve_indexes(make_definition(Keys::kId), {}, {}, asking);
+    return engine->reserve_indexes(make_definition(keys), {}, change, asking);
   };
   EXPECT_TRUE(fails_with(ErrorCode::kLockTimeout, engine->drop_table("test/orders")));
   EXPECT_TRUE(fails_with(ErrorCode::kLockTimeout, engine->truncate_table("test/orders")));
@@ -446,7 +454,7 @@ TEST_F(EngineTest, ATableWithUndecidedChangesIsNotDroppedEmptiedOrGivenAnIndex) 
   const catalog::TablePointer altered = must(reserve(&user));  // one's own are not in the way
   EXPECT_TRUE(table->state().journal.is_open());
   const table::test::NeverInterrupted never;
-  const auto build = must(engine->begin_build(altered, make_layout()));
+  const auto build = must(engine->begin_build(altered, change, make_layout()));
   must(build->build(never));
   EXPECT_TRUE(fails_with(ErrorCode::kLockTimeout, engine->complete_build(*build, never)));
   EXPECT_TRUE(succeeds(engine->complete_build(*build, never, &user)));
@@ -517,7 +525,7 @@ TEST_F(EngineTest, EveryStoredIndexHasAStateAndWhatNobodyKnowsIsFound) {
   insert(*engine, *table, row_);
   const catalog::TablePointer altered = must(engine->reserve_indexes(make_definition(Keys::kId)));
   const table::test::NeverInterrupted never;
-  must(must(engine->begin_build(altered, make_layout()))->build(never));
+  must(must(engine->begin_build(altered, {}, make_layout()))->build(never));
   States expected(without_by_city().indexes.size(), catalog::IndexState::kInUse);
   expected.push_back(catalog::IndexState::kBuilding);
   EXPECT_EQ(stored_states(*engine), expected);

@@ -14,17 +14,22 @@
 namespace basalt::table {
 namespace {
 
-// So many changed rows take some hundredths of a second, for which writers may wait at the end.
+// So many changed rows, with so much of entries, which may be rows, take some hundredths of a
+// second, for which writers may wait at the end.
 constexpr std::uint64_t kFewRows = 1000;
+constexpr std::uint64_t kFewBytes = std::uint64_t{4} << 20;
 
 }  // namespace
 
 IndexBuild::IndexBuild(kv::Database& database, txn::TransactionManager& transactions,
-                       std::unique_ptr<const Table> altered, std::vector<std::size_t> indexes,
+                       std::unique_ptr<const Table> altered,
+                       std::unique_ptr<const Table> rows_before, std::vector<std::size_t> indexes,
                        catalog::IndexId journal, const Resources& resources)
     : database_(database),
       transactions_(transactions),
       table_(std::move(altered)),
+      rows_before_(std::move(rows_before)),
+      tables_{*table_, rows_before_.get()},
       indexes_(std::move(indexes)),
       journal_(journal),
       resources_(resources),
@@ -32,7 +37,7 @@ IndexBuild::IndexBuild(kv::Database& database, txn::TransactionManager& transact
 
 Status IndexBuild::build(const Interruption& interruption) {
   snapshot_ = database_.take_snapshot();
-  IndexBuilder builder(database_, *table_, indexes_, *snapshot_, interruption, resources_);
+  IndexBuilder builder(database_, tables_, indexes_, *snapshot_, interruption, resources_);
   Result<std::uint64_t> rows = builder.run();
   duplicate_ = builder.duplicate();
   if (!rows.is_ok()) return rows.take_status();
@@ -49,10 +54,10 @@ Result<std::uint64_t> IndexBuild::catch_up(const Interruption& interruption) {
   Result<std::unique_ptr<bulk::BuildDirectory>> directory =
       bulk::BuildDirectory::make(database_.build_place(), journal_);
   if (!directory.is_ok()) return directory.take_status();
-  IndexUpdater updater(database_, *table_, indexes_, {*snapshot_, *snapshot},
+  IndexUpdater updater(database_, tables_, indexes_, {*snapshot_, *snapshot},
                        directory.value()->path(), resources_.memory_bytes);
   std::string key;
-  append_be32(key, table_->index(0).id);
+  append_be32(key, tables_.rows().index(0).id);
   const std::atomic<bool> has_failed = false;  // one thread reads
   Watch watch(interruption, has_failed);
   const auto add_row = [&](std::string_view primary_key) -> Status {
@@ -66,6 +71,7 @@ Result<std::uint64_t> IndexBuild::catch_up(const Interruption& interruption) {
   duplicate_ = updater.duplicate();
   BASALT_TRY(std::move(status));
   BASALT_FAILPOINT("table.catch_up.after_round");
+  changed_bytes_ = updater.bytes();
   rows_ += static_cast<std::uint64_t>(updater.more_rows());
   snapshot_ = std::move(snapshot);
   return updater.rows();
@@ -76,12 +82,14 @@ Status catch_up_with_writers(std::span<IndexBuild* const> builds,
   std::uint64_t left = std::numeric_limits<std::uint64_t>::max();
   while (true) {
     std::uint64_t rows = 0;
+    std::uint64_t bytes = 0;
     for (IndexBuild* const build : builds) {
       Result<std::uint64_t> changed = build->catch_up(interruption);
       if (!changed.is_ok()) return changed.take_status();
       rows += changed.value();
+      bytes += build->changed_bytes();
     }
-    if (rows <= kFewRows || rows > left / 2) return Status::ok();
+    if ((rows <= kFewRows && bytes <= kFewBytes) || rows > left / 2) return Status::ok();
     left = rows;
   }
 }

@@ -32,16 +32,20 @@ class IndexBuild {
  public:
   using Resources = IndexBuilder::Resources;
 
-  // `altered`: the table with its new indexes; `indexes`: their numbers there.
+  // `altered`: the table with its new indexes; `indexes`: their numbers there, in their order.
+  // `rows_before`: as of BuildTables; if it is not null, `indexes` are all that there are.
   IndexBuild(kv::Database& database, txn::TransactionManager& transactions,
-             std::unique_ptr<const Table> altered, std::vector<std::size_t> indexes,
-             catalog::IndexId journal, const Resources& resources);
+             std::unique_ptr<const Table> altered, std::unique_ptr<const Table> rows_before,
+             std::vector<std::size_t> indexes, catalog::IndexId journal,
+             const Resources& resources);
 
   Status build(const Interruption& interruption);
   // Returns how many rows were changed since, or may have been.
   Result<std::uint64_t> catch_up(const Interruption& interruption);
 
   const Table& table() const { return *table_; }
+  // How many bytes of entries the last catch_up() has changed.
+  std::uint64_t changed_bytes() const { return changed_bytes_; }
   // How many rows the table has, as far as the indexes are.
   std::uint64_t rows() const { return rows_; }
   // After kDuplicateKey.
@@ -51,12 +55,15 @@ class IndexBuild {
   kv::Database& database_;
   txn::TransactionManager& transactions_;
   const std::unique_ptr<const Table> table_;
+  const std::unique_ptr<const Table> rows_before_;
+  const BuildTables tables_;
   const std::vector<std::size_t> indexes_;
   const catalog::IndexId journal_;
   const Resources resources_;
   JournalReader reader_;
   std::unique_ptr<kv::Snapshot> snapshot_;  // which the indexes' entries are of
   std::uint64_t rows_ = 0;
+  std::uint64_t changed_bytes_ = 0;
   std::optional<DuplicateRow> duplicate_;
 };
 

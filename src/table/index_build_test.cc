@@ -107,11 +107,29 @@ class Writer {
   std::map<int, Stored> committed_;
 };
 
-class IndexBuildTest : public testing::TestWithParam<Keys>, protected test::NewDatabase {
+// The primary key that the table has, and the one that it gets.
+struct Primary {
+  Keys before;
+  Keys after;
+};
+constexpr Primary kPrimaries[] = {{Keys::kId, Keys::kId},
+                                  {Keys::kHidden, Keys::kHidden},
+                                  {Keys::kCityAndId, Keys::kCityAndId},
+                                  {Keys::kHidden, Keys::kId},
+                                  {Keys::kId, Keys::kCityAndId},
+                                  {Keys::kCityAndId, Keys::kId}};
+
+std::string name_of_primary(const testing::TestParamInfo<Primary>& info) {
+  const auto name = [](Keys keys) { return test::name_of({keys, 0}); };
+  const std::string before = name(info.param.before);
+  return info.param.before == info.param.after ? before : before + "To" + name(info.param.after);
+}
+
+class IndexBuildTest : public testing::TestWithParam<Primary>, protected test::NewDatabase {
  protected:
   // The table with its primary key alone.
   IndexBuildTest() {
-    catalog::TableDefinition definition = test::make_definition(GetParam());
+    catalog::TableDefinition definition = test::make_definition(GetParam().before);
     definition.indexes.resize(1);
     const catalog::TablePointer created = must(catalog_.create(std::move(definition)));
     state_ = std::make_shared<TableState>(catalog_, created->id);
@@ -126,17 +144,32 @@ class IndexBuildTest : public testing::TestWithParam<Keys>, protected test::NewD
     return std::make_unique<Table>(definition, test::make_layout(), state_);
   }
   std::unique_ptr<IndexBuild> begin() {
-    altered_ = must(catalog_.reserve_indexes(test::make_definition(GetParam())));
+    catalog::TableChange change;
+    change.replaces_primary = replaces_primary();
+    altered_ = must(catalog_.reserve_indexes(test::make_definition(GetParam().after), change));
     journal_ = catalog_.journal_of(altered_).value();
     state_->journal.open(journal_);
-    return std::make_unique<IndexBuild>(*database_, transactions_, open(altered_), kNew, journal_,
+    std::vector<std::size_t> indexes = kNew;
+    std::unique_ptr<Table> rows_before;
+    if (replaces_primary()) {
+      indexes.insert(indexes.begin(), 0);
+      rows_before = open(std::make_shared<const catalog::TableDefinition>(
+          catalog::rows_before(table_->definition(), change, *altered_)));
+    }
+    return std::make_unique<IndexBuild>(*database_, transactions_, open(altered_),
+                                        std::move(rows_before), std::move(indexes), journal_,
                                         IndexBuild::Resources{1 << 20, 2});
+  }
+  static bool replaces_primary() { return GetParam().before != GetParam().after; }
+  std::uint64_t rows_of(const Table& table) {
+    return kv::test::count_entries(*database_, table.family(0), table.whole_range(0));
   }
   std::uint64_t catch_up(IndexBuild& build) { return must(build.catch_up(never_)); }
   // The last round; then the table has the indexes.
   void complete(IndexBuild& build) {
     catch_up(build);
     state_->journal.close();
+    EXPECT_EQ(rows_of(build.table()), rows_of(*table_));
     must(catalog_.publish_altered(altered_));
     for (const std::string& problem : test::check(*database_, build.table())) {
       ADD_FAILURE() << problem;
@@ -161,7 +194,7 @@ class IndexBuildTest : public testing::TestWithParam<Keys>, protected test::NewD
   const test::NeverInterrupted never_;
 };
 
-INSTANTIATE_TEST_SUITE_P(AllKeys, IndexBuildTest, testing::ValuesIn(test::kAllKeys), test::name_of);
+INSTANTIATE_TEST_SUITE_P(AllKeys, IndexBuildTest, testing::ValuesIn(kPrimaries), name_of_primary);
 
 TEST_P(IndexBuildTest, WhatIsChangedDuringTheBuildIsInTheIndexes) {
   const auto build = begin();
@@ -215,8 +248,9 @@ TEST_P(IndexBuildTest, AValueThatIsTwiceIsFoundWhicheverRowsHaveIt) {
     const DuplicateRow& row = *build->duplicate();
     EXPECT_EQ(row.index_number, test::kByCode);
     test::Record record;
-    const codec::ReadPlan plan = table_->primary().plan(codec::ColumnSet(test::kColumns, true));
-    must(table_->primary().read(row.primary_key, row.row, plan, record.data()));
+    const codec::PrimaryCodec& primary = build->table().primary();
+    const codec::ReadPlan plan = primary.plan(codec::ColumnSet(test::kColumns, true));
+    must(primary.read(row.primary_key, row.row, plan, record.data()));
     EXPECT_EQ(record.row().code, 7u);
     state_->journal.close();
     catalog_.abandon_indexes(altered_);
@@ -257,7 +291,7 @@ TEST_P(IndexBuildTest, ChangesComeWithTheirCommitWheneverThatIs) {
   for (int round = 0; round < 3; ++round) {
     writer_->update(10 + round, row_of(7000 + round));
     writer_->commit();
-    EXPECT_EQ(catch_up(*build), GetParam() == Keys::kHidden ? 1u : 2u);
+    EXPECT_EQ(catch_up(*build), GetParam().before == Keys::kHidden ? 1u : 2u);
     late.insert(row_of(5001 + round));
   }
   undone.rollback();
@@ -291,7 +325,7 @@ TEST_P(IndexBuildTest, PortionsAndSavepointsAndPreparedTransactionsAreFollowed) 
 
 // The number of its commit is that of the other table's journal, older than what was read here.
 TEST_P(IndexBuildTest, ATransactionThatHasWrittenToAnotherJournalIsFollowed) {
-  catalog::TableDefinition definition = test::make_definition(GetParam());
+  catalog::TableDefinition definition = test::make_definition(GetParam().before);
   definition.name = "test/other";
   const catalog::TableDefinition altered = definition;
   definition.indexes.resize(1);
@@ -392,7 +426,7 @@ TEST_P(IndexBuildTest, NothingIsNotedWhileNoIndexIsBuilt) {
   writer_->remove(1000);
   writer_->insert(row_of(1000));
   writer_->commit();
-  EXPECT_EQ(journal_entries(), GetParam() == Keys::kHidden ? 2u : 1u);
+  EXPECT_EQ(journal_entries(), GetParam().before == Keys::kHidden ? 2u : 1u);
   state_->journal.close();
   EXPECT_FALSE(transactions_.undecided().exist_in({&journal_, 1}));
 }

@@ -18,36 +18,15 @@ constexpr std::size_t kSortBytesMin = std::size_t{1} << 20;
 // Less is not worth a thread.
 constexpr std::uint64_t kRowsOfRangeMin = 8192;
 
-void add_columns(const catalog::IndexDefinition& index, codec::ColumnSet& columns) {
-  for (const catalog::KeyPartDefinition& part : index.parts) columns.set(part.column);
-}
-
 }  // namespace
 
-Status read_duplicate(kv::Database& database, const Table& table, const kv::Snapshot& snapshot,
-                      DuplicateRow& duplicate) {
-  kv::PinnedValue row;
-  bool exists = false;
-  BASALT_TRY(database.get(table.family(0), duplicate.primary_key, {&snapshot, false}, row, exists));
-  if (!exists) return Status(ErrorCode::kCorruption, "a row with a duplicate value is not there");
-  duplicate.row = row.view();
-  return Status::ok();
-}
-
-codec::ReadPlan plan_of_entries(const Table& table, std::span<const std::size_t> indexes) {
-  codec::ColumnSet wanted(table.layout().columns.size());
-  add_columns(table.index(0), wanted);
-  for (const std::size_t index : indexes) add_columns(table.index(index), wanted);
-  return table.primary().plan(wanted);
-}
-
-IndexBuilder::IndexBuilder(kv::Database& database, const Table& table,
+IndexBuilder::IndexBuilder(kv::Database& database, const BuildTables& tables,
                            std::span<const std::size_t> indexes, const kv::Snapshot& snapshot,
                            const Interruption& interruption, const Resources& resources)
     : database_(database),
-      table_(table),
+      tables_(tables),
+      indexes_(indexes.begin(), indexes.end()),
       snapshot_(snapshot),
-      plan_(plan_of_entries(table, indexes)),
       interruption_(interruption),
       resources_(resources) {
   for (const std::size_t index : indexes) builds_.push_back({index, nullptr, {}});
@@ -56,10 +35,11 @@ IndexBuilder::IndexBuilder(kv::Database& database, const Table& table,
 Result<std::uint64_t> IndexBuilder::run() {
   // As a compaction: nobody sees what is expired then, now or later. Where none takes rows the
   // build must not either.
-  if (table_.has_expiry()) {
+  const Table& rows_table = tables_.rows();
+  if (rows_table.has_expiry()) {
     BASALT_TRY(database_.renew_expiry_limit(1));
     kv::ExpiryClock& clock = database_.expiry_clock();
-    expired_before_ = table_.definition().expiry->lifetime.expired_before(
+    expired_before_ = rows_table.definition().expiry->lifetime.expired_before(
         clock.takes_rows() ? clock.begin_compaction() : clock.taken_until());
   }
   Result<std::vector<KeyRange>> ranges = row_ranges();
@@ -73,8 +53,9 @@ Result<std::uint64_t> IndexBuilder::run() {
 
 // By what files tell of the rows; those in memtables fall where they fall.
 Result<std::vector<KeyRange>> IndexBuilder::row_ranges() {
-  const catalog::IndexId id = table_.index(0).id;
-  Result<kv::IndexFiles> files = database_.index_files(table_.family(0), id);
+  const Table& table = tables_.rows();
+  const catalog::IndexId id = table.index(0).id;
+  Result<kv::IndexFiles> files = database_.index_files(table.family(0), id);
   if (!files.is_ok()) return files.take_status();
   std::string prefix;
   append_be32(prefix, id);
@@ -84,7 +65,7 @@ Result<std::vector<KeyRange>> IndexBuilder::row_ranges() {
       anchors.push_back({prefix + anchor.key, file.anchor_distance});
     }
   }
-  return cut_range(table_.whole_range(0), std::move(anchors), resources_.threads, kRowsOfRangeMin);
+  return cut_range(table.whole_range(0), std::move(anchors), resources_.threads, kRowsOfRangeMin);
 }
 
 // Prepares so many sorts of each index.
@@ -92,7 +73,7 @@ Status IndexBuilder::begin(std::size_t sorts) {
   const std::size_t memory =
       std::max(resources_.memory_bytes / (builds_.size() * sorts), kSortBytesMin);
   for (Build& build : builds_) {
-    const catalog::IndexId id = table_.index(build.index_number).id;
+    const catalog::IndexId id = tables_.table.index(build.index_number).id;
     Result<std::unique_ptr<bulk::BuildDirectory>> directory =
         bulk::BuildDirectory::make(database_.build_place(), id);
     if (!directory.is_ok()) return directory.take_status();
@@ -118,18 +99,18 @@ Result<std::uint64_t> IndexBuilder::scan(const std::vector<KeyRange>& ranges) {
 // Gives each index's sort of this number the entries of the rows in `range`, and counts these.
 Status IndexBuilder::scan_range(std::size_t number, const KeyRange& range, Watch watch,
                                 std::uint64_t& rows) {
-  std::vector<std::uint8_t> record(table_.layout().record_length);
+  EntryMaker maker(tables_, indexes_);
   std::string key;
   std::string value;
   std::uint64_t count = 0;
-  kv::Iterator iterator = database_.new_iterator(table_.family(0), {&snapshot_, false}, range);
+  kv::Iterator iterator =
+      database_.new_iterator(tables_.rows().family(0), {&snapshot_, false}, range);
   for (iterator.seek_to_first(); iterator.is_valid(); iterator.next()) {
     BASALT_TRY(watch.check());
     if (row_time(iterator.value()) < expired_before_) continue;
-    BASALT_TRY(table_.primary().read(iterator.key(), iterator.value(), plan_, record.data()));
+    BASALT_TRY(maker.read(iterator.key(), iterator.value()));
     for (const Build& build : builds_) {
-      table_.secondary(build.index_number).make_entry(record.data(), iterator.key(), key, value);
-      if (table_.has_expiry()) prepend_row_time(row_time(iterator.value()), value);
+      maker.make(build.index_number, key, value);
       BASALT_TRY(build.sorts[number]->add(key, value));
     }
     ++count;
@@ -141,19 +122,18 @@ Status IndexBuilder::scan_range(std::size_t number, const KeyRange& range, Watch
 }
 
 Status IndexBuilder::write(Build& build) {
-  const kv::FamilyId family = table_.family(build.index_number);
+  const Table& table = tables_.table;
+  const kv::FamilyId family = table.family(build.index_number);
   // The sorts of the other indexes have their part.
   const FileResources resources = {resources_.memory_bytes / builds_.size(), resources_.threads};
   EntryFiles files;
   Status written =
-      write_entry_files(database_, family, table_.whole_range(build.index_number), build.sorts,
+      write_entry_files(database_, family, table.whole_range(build.index_number), build.sorts,
                         build.directory->path() + "/", resources, interruption_, files);
   if (written.is(ErrorCode::kDuplicateKey)) {
-    duplicate_.emplace();
-    duplicate_->index_number = build.index_number;
-    BASALT_TRY(table_.secondary(build.index_number)
-                   .primary_key_of(files.first_key, files.first_value, duplicate_->primary_key));
-    BASALT_TRY(read_duplicate(database_, table_, snapshot_, *duplicate_));
+    BASALT_TRY(EntryMaker(tables_, indexes_)
+                   .find_duplicate(database_, snapshot_, build.index_number, files.first_key,
+                                   files.first_value, duplicate_));
   }
   BASALT_TRY(std::move(written));
   build.sorts.clear();

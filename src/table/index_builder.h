@@ -10,27 +10,13 @@
 #include "base/status.h"
 #include "bulk/build_directory.h"
 #include "bulk/external_sort.h"
-#include "bulk/sst_writer.h"
 #include "kv/database.h"
 #include "table/entry_files.h"
+#include "table/entry_maker.h"
 #include "table/interruption.h"
 #include "table/table.h"
 
 namespace basalt::table {
-
-// A row whose values in an index another one has, too, as of a snapshot.
-struct DuplicateRow {
-  std::size_t index_number = 0;
-  std::string primary_key;
-  std::string row;  // as stored
-};
-
-// Reads the row of `duplicate.primary_key`. kCorruption if it is not there.
-Status read_duplicate(kv::Database& database, const Table& table, const kv::Snapshot& snapshot,
-                      DuplicateRow& duplicate);
-
-// What entries of the indexes are made of: their columns, and those of the primary key.
-codec::ReadPlan plan_of_entries(const Table& table, std::span<const std::size_t> indexes);
 
 // Gives new indexes of a table the entries of its rows.
 //
@@ -53,10 +39,11 @@ class IndexBuilder {
     std::size_t threads;
   };
 
-  // `indexes`: their numbers in `table`. `interruption` is asked by all threads.
-  IndexBuilder(kv::Database& database, const Table& table, std::span<const std::size_t> indexes,
-               const kv::Snapshot& snapshot, const Interruption& interruption,
-               const Resources& resources);
+  // `indexes`: their numbers in tables.table, in their order. `interruption` is asked by all
+  // threads.
+  IndexBuilder(kv::Database& database, const BuildTables& tables,
+               std::span<const std::size_t> indexes, const kv::Snapshot& snapshot,
+               const Interruption& interruption, const Resources& resources);
 
   // Returns the number of rows.
   Result<std::uint64_t> run();
@@ -77,9 +64,9 @@ class IndexBuilder {
   Status write(Build& build);
 
   kv::Database& database_;
-  const Table& table_;
+  const BuildTables tables_;
+  const std::vector<std::size_t> indexes_;
   const kv::Snapshot& snapshot_;
-  const codec::ReadPlan plan_;
   const Interruption& interruption_;
   const Resources resources_;
   std::vector<Build> builds_;

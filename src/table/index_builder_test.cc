@@ -97,7 +97,7 @@ class IndexBuilderTest : public testing::TestWithParam<Keys>, protected test::Ne
   Result<std::uint64_t> build(const Table& altered, const Interruption& interruption) {
     constexpr std::size_t kNew[] = {test::kByCity, test::kByAmount};
     const auto snapshot = database_->take_snapshot();
-    return IndexBuilder(*database_, altered, kNew, *snapshot, interruption, {kMemory, kThreads})
+    return IndexBuilder(*database_, {altered}, kNew, *snapshot, interruption, {kMemory, kThreads})
         .run();
   }
   bool is_sound(const Table& table) {
@@ -164,7 +164,7 @@ class UniqueIndexBuilderTest : public IndexBuilderTest {
     altered_ = reserve();
     constexpr std::size_t kNew[] = {test::kByEmail, test::kByCode};
     const auto snapshot = database_->take_snapshot();
-    IndexBuilder builder(*database_, *altered_, kNew, *snapshot, never_, {kMemory, kThreads});
+    IndexBuilder builder(*database_, {*altered_}, kNew, *snapshot, never_, {kMemory, kThreads});
     Result<std::uint64_t> rows = builder.run();
     duplicate = builder.duplicate();
     return rows;

@@ -17,16 +17,15 @@ constexpr char kPut = 1;
 
 }  // namespace
 
-IndexUpdater::IndexUpdater(kv::Database& database, const Table& table,
+IndexUpdater::IndexUpdater(kv::Database& database, const BuildTables& tables,
                            std::span<const std::size_t> indexes, const Snapshots& snapshots,
                            const std::string& directory, std::size_t memory_bytes)
     : database_(database),
-      table_(table),
+      tables_(tables),
       snapshots_(snapshots),
       sort_bytes_(std::max(memory_bytes / (indexes.size() + 1), kSortBytesMin)),
       row_keys_(database.new_external_sort(directory + "/rows", sort_bytes_)),
-      plan_(plan_of_entries(table, indexes)),
-      record_(table.layout().record_length) {
+      maker_(tables, indexes) {
   for (const std::size_t number : indexes) {
     indexes_.push_back(
         {number,
@@ -37,9 +36,9 @@ IndexUpdater::IndexUpdater(kv::Database& database, const Table& table,
 }
 
 // Rows that expire go without a word to a journal, and their entries have a time: writers wait
-// while indexes of such tables are built.
+// while indexes of such tables are tables.
 Status IndexUpdater::add(std::string_view primary_key) {
-  BASALT_ASSERT(!table_.has_expiry());
+  BASALT_ASSERT(!tables_.table.has_expiry());
   return row_keys_->add(primary_key, {});
 }
 
@@ -64,7 +63,8 @@ Status IndexUpdater::compare_rows(const Interruption& interruption) {
     if (interruption.is_raised()) return Status::of(ErrorCode::kInterrupted);
     return compare_batch();
   };
-  BASALT_TRY(bulk::visit_sorted({&row_keys_, 1}, table_.whole_range(0), sort_bytes_, visit));
+  BASALT_TRY(
+      bulk::visit_sorted({&row_keys_, 1}, tables_.rows().whole_range(0), sort_bytes_, visit));
   return compare_batch();
 }
 
@@ -86,7 +86,7 @@ Status IndexUpdater::compare_batch() {
 }
 
 Status IndexUpdater::read_rows(const kv::Snapshot& snapshot, kv::PinnedValues& rows) {
-  return database_.get_many(table_.family(0), keys_, {&snapshot, false}, rows);
+  return database_.get_many(tables_.rows().family(0), keys_, {&snapshot, false}, rows);
 }
 
 Status IndexUpdater::make_entries(const kv::Snapshot& snapshot, const kv::PinnedValues& rows,
@@ -97,17 +97,17 @@ Status IndexUpdater::make_entries(const kv::Snapshot& snapshot, const kv::Pinned
   const State state = rows.state(number);
   exists = state == State::kFound;
   if (state == State::kUnread) {
-    BASALT_TRY(database_.get(table_.family(0), key, {&snapshot, false}, large_, exists));
+    BASALT_TRY(database_.get(tables_.rows().family(0), key, {&snapshot, false}, large_, exists));
     row = large_.view();
   } else if (exists) {
     row = rows.view(number);
   }
   for (Index& index : indexes_) (index.*entry).key.clear();
   if (!exists) return Status::ok();
-  BASALT_TRY(table_.primary().read(key, row, plan_, record_.data()));
+  BASALT_TRY(maker_.read(key, row));
   for (Index& index : indexes_) {
     Entry& made = index.*entry;
-    table_.secondary(index.number).make_entry(record_.data(), key, made.key, made.value);
+    maker_.make(index.number, made.key, made.value);
   }
   return Status::ok();
 }
@@ -141,6 +141,7 @@ Status IndexUpdater::write(Index& index, const Interruption& interruption) {
       }
     }
     bytes += key.size() + value.size();
+    bytes_ += key.size() + value.size();
     if (value.front() == kRemoved) {
       BASALT_DEBUG_ASSERT(!change.is_removed);
       change.is_removed = true;
@@ -151,18 +152,21 @@ Status IndexUpdater::write(Index& index, const Interruption& interruption) {
     change.value = value.substr(1);
     return Status::ok();
   };
-  BASALT_TRY(bulk::visit_sorted({&index.changes, 1}, table_.whole_range(index.number), sort_bytes_,
-                                visit));
+  BASALT_TRY(bulk::visit_sorted({&index.changes, 1}, tables_.table.whole_range(index.number),
+                                sort_bytes_, visit));
   BASALT_TRY(put_change(index, change, batch));
   return batch.is_empty() ? Status::ok() : database_.write(batch, kv::Durability::kBuffered);
 }
 
 // A key that nobody has given up may be that of a row that has not changed.
 Status IndexUpdater::put_change(const Index& index, const Change& change, kv::WriteBatch& batch) {
-  const kv::FamilyId family = table_.family(index.number);
-  if (change.is_removed) batch.remove_single(family, change.key);
+  const kv::FamilyId family = tables_.table.family(index.number);
+  // Later changes of a row put another one over it; entries are removed before.
+  const bool is_row = index.number == 0;
+  if (change.is_removed && !is_row) batch.remove_single(family, change.key);
+  if (change.is_removed && is_row && !change.is_put) batch.remove(family, change.key);
   if (!change.is_put) return Status::ok();
-  if (!change.is_removed && table_.index(index.number).unique) {
+  if (!change.is_removed && tables_.table.index(index.number).unique) {
     kv::PinnedValue found;
     bool exists = false;
     BASALT_TRY(database_.get(family, change.key, {}, found, exists));
@@ -173,10 +177,8 @@ Status IndexUpdater::put_change(const Index& index, const Change& change, kv::Wr
 }
 
 Status IndexUpdater::refuse(const Index& index, std::string_view key, std::string_view value) {
-  duplicate_.emplace();
-  duplicate_->index_number = index.number;
-  BASALT_TRY(table_.secondary(index.number).primary_key_of(key, value, duplicate_->primary_key));
-  BASALT_TRY(read_duplicate(database_, table_, snapshots_.after, *duplicate_));
+  BASALT_TRY(
+      maker_.find_duplicate(database_, snapshots_.after, index.number, key, value, duplicate_));
   return Status::of(ErrorCode::kDuplicateKey);
 }
 

@@ -11,9 +11,8 @@
 
 #include "base/status.h"
 #include "bulk/external_sort.h"
-#include "codec/primary_codec.h"
 #include "kv/database.h"
-#include "table/index_builder.h"
+#include "table/entry_maker.h"
 #include "table/interruption.h"
 #include "table/table.h"
 
@@ -37,10 +36,11 @@ class IndexUpdater {
     const kv::Snapshot& after;
   };
 
-  // `indexes`: their numbers in `table`. Files are made in `directory`, which the caller removes.
-  // `memory_bytes`: for sorting.
-  IndexUpdater(kv::Database& database, const Table& table, std::span<const std::size_t> indexes,
-               const Snapshots& snapshots, const std::string& directory, std::size_t memory_bytes);
+  // `indexes`: their numbers in tables.table, in their order. Files are made in `directory`, which
+  // the caller removes. `memory_bytes`: for sorting.
+  IndexUpdater(kv::Database& database, const BuildTables& tables,
+               std::span<const std::size_t> indexes, const Snapshots& snapshots,
+               const std::string& directory, std::size_t memory_bytes);
 
   // A row that may have changed. One may be added several times.
   Status add(std::string_view primary_key);
@@ -49,6 +49,8 @@ class IndexUpdater {
   // How many rows were looked at, and how many more there are than before. After run().
   std::uint64_t rows() const { return rows_; }
   std::int64_t more_rows() const { return more_rows_; }
+  // How many bytes of entries were changed.
+  std::uint64_t bytes() const { return bytes_; }
   const std::optional<DuplicateRow>& duplicate() const { return duplicate_; }
 
  private:
@@ -83,19 +85,19 @@ class IndexUpdater {
   Status refuse(const Index& index, std::string_view key, std::string_view value);
 
   kv::Database& database_;
-  const Table& table_;
+  const BuildTables tables_;
   const Snapshots snapshots_;
   const std::size_t sort_bytes_;
   const std::unique_ptr<bulk::ExternalSort> row_keys_;
   std::vector<Index> indexes_;
-  const codec::ReadPlan plan_;
-  std::vector<std::uint8_t> record_;
+  EntryMaker maker_;
   std::vector<std::string> keys_;
   kv::PinnedValues before_;
   kv::PinnedValues after_;
   kv::PinnedValue large_;
   std::uint64_t rows_ = 0;
   std::int64_t more_rows_ = 0;
+  std::uint64_t bytes_ = 0;
   std::optional<DuplicateRow> duplicate_;
 };
 

@@ -437,7 +437,7 @@ class PowerLossTest : public testing::TestWithParam<std::uint32_t> {
     constexpr std::size_t kNew[] = {test::kByCity, test::kByAmount};
     const test::NeverInterrupted never;
     const auto now = machine_->database->take_snapshot();
-    must(IndexBuilder(*machine_->database, *table, kNew, *now, never, {1 << 20, 2}).run());
+    must(IndexBuilder(*machine_->database, {*table}, kNew, *now, never, {1 << 20, 2}).run());
     must(machine_->catalog->publish_altered(built));
     know([](Knowledge& known) { known.built = Presence::kPresent; });
   }

@@ -32,6 +32,8 @@ class GreatestKey {
  public:
   // No row has a greater key than `key`, and nobody has raised the bound yet.
   void load(std::uint64_t key) { greatest_.store(key, std::memory_order_relaxed); }
+  // As before load(). Nobody raises the bound meanwhile.
+  void forget() { load(UINT64_MAX); }
   // Whether `key` was above the bound, which is `key` then. Never before load().
   bool raise(std::uint64_t key) {
     std::uint64_t greatest = greatest_.load(std::memory_order_relaxed);

@@ -17,14 +17,16 @@ from tests.support import checks, spilling
 
 DATABASE = "online"
 _KEYS = 400
-_COLUMNS = "a INT, u INT, w BIGINT, s VARCHAR(40) COLLATE utf8mb4_general_ci, t TEXT"
+_COLUMNS = "a INT, u INT, w BIGINT NOT NULL, s VARCHAR(40) COLLATE utf8mb4_general_ci, t TEXT"
+# One id is of one row each, whatever the primary key is.
+_KEYED = f"id INT NOT NULL, {_COLUMNS}, PRIMARY KEY (id), UNIQUE KEY id (id)"
 _TABLES = {
-    "plain": f"CREATE TABLE plain (id INT PRIMARY KEY, {_COLUMNS}) ENGINE=ROCKSDB",
+    "plain": f"CREATE TABLE plain ({_KEYED}) ENGINE=ROCKSDB",
     "hidden": f"CREATE TABLE hidden (id INT, {_COLUMNS}, KEY id (id)) ENGINE=ROCKSDB",
-    "parted": f"CREATE TABLE parted (id INT PRIMARY KEY, {_COLUMNS}) ENGINE=ROCKSDB "
+    "parted": f"CREATE TABLE parted ({_KEYED}) ENGINE=ROCKSDB "
               "PARTITION BY HASH (id) PARTITIONS 3",
-    "parent": f"CREATE TABLE parent (id INT PRIMARY KEY, {_COLUMNS}) ENGINE=ROCKSDB",
-    "child": f"CREATE TABLE child (id INT PRIMARY KEY, {_COLUMNS}, KEY a (a), FOREIGN KEY (a) "
+    "parent": f"CREATE TABLE parent ({_KEYED}) ENGINE=ROCKSDB",
+    "child": f"CREATE TABLE child ({_KEYED}, KEY a (a), FOREIGN KEY (a) "
              "REFERENCES parent (id) ON DELETE CASCADE ON UPDATE CASCADE) ENGINE=ROCKSDB",
 }
 _ENDS = (CR.CR_SERVER_GONE_ERROR, CR.CR_SERVER_LOST, CR.CR_CONN_HOST_ERROR,
@@ -37,6 +39,7 @@ _OF_WRITERS = (*_WAITS, ER.DUP_ENTRY, ER.CHECKREAD, ER.TABLE_DEF_CHANGED, ER.ROW
 _INDEXES = (("x1", "INDEX x1 (a, s)"), ("x2", "INDEX x2 (s(3), u DESC)"),
             ("x3", "UNIQUE INDEX x3 (w, id)"), ("x4", "UNIQUE INDEX x4 (u, id, s)"),
             ("x5", "INDEX x5 (t(4))"))
+_PRIMARY_KEYS = ("(id)", "(id DESC)", "(id, w)", "(w, id)")
 _UNIQUE_W = ("x6", "UNIQUE INDEX x6 (w)")
 _UNIQUE_U = ("x7", "UNIQUE INDEX x7 (u)")
 
@@ -192,10 +195,16 @@ class Clients:
     # ---- definitions
 
     def _define(self, chance: random.Random) -> None:
-        """One statement that adds indexes, and perhaps columns, and then what takes them away."""
+        """One statement that adds indexes, and perhaps columns, and then what takes them away; or
+        one that gives a table another primary key."""
         table = chance.choice(list(_TABLES))
+        # The server has it copied where there are partitions.
+        if table != "parted" and chance.random() < 0.25:
+            self._replace_primary(table, chance)
+            return
         indexes = chance.sample(_INDEXES, chance.randrange(1, 3))
-        if table != "parted":
+        # On `hidden`, that of w would be its primary key.
+        if table not in ("parted", "hidden"):
             indexes += [_UNIQUE_W] * (chance.random() < 0.3) + [_UNIQUE_U] * (chance.random() < 0.1)
         parts = [f"ADD {text}" for _, text in indexes]
         if chance.random() < 0.3:
@@ -224,10 +233,29 @@ class Clients:
                     if error.args[0] not in _WAITS:
                         raise
 
+    def _replace_primary(self, table: str, chance: random.Random) -> None:
+        primary = chance.choice(_PRIMARY_KEYS)
+        change = f"DROP PRIMARY KEY, ADD PRIMARY KEY {primary}"
+        if table == "hidden":
+            # It loses it by a copy.
+            change = "DROP PRIMARY KEY" if chance.random() < 0.5 else "ADD PRIMARY KEY (w)"
+        is_copy = change == "DROP PRIMARY KEY"
+        more = chance.choice(("", "", ", ALTER a SET DEFAULT 7", ", FORCE"))
+        how = "COPY" if is_copy else f"INPLACE{chance.choice((', LOCK=NONE', ''))}"
+        with self._server.connect(database=DATABASE) as connection, connection.cursor() as cursor:
+            cursor.execute("SET lock_wait_timeout = 3")
+            self._defining.add(connection.thread_id())
+            try:
+                self._try(cursor, f"ALTER TABLE {table} {change}{more}, ALGORITHM={how}",
+                          (*_WAITS, ER.MULTIPLE_PRI_KEY, ER.CANT_DROP_FIELD_OR_KEY))
+            finally:
+                self._defining.discard(connection.thread_id())
+
     def _try(self, cursor: pymysql.cursors.Cursor, text: str, expected: tuple[int, ...]) -> None:
         try:
             cursor.execute(text)
             self.counts["definitions"] += 1
+            self.counts["primary keys"] += " PRIMARY KEY" in text
         except pymysql.err.Error as error:
             if error.args[0] not in expected:
                 if not _is_end(error):

@@ -230,6 +230,11 @@ SCENARIOS = (
              (("ALTER TABLE a FORCE, ALTER k SET DEFAULT 7, ALGORITHM=INPLACE",),
               ("UPDATE a SET s = k",)), _TABLES,
              ddl_verb="ALTER TABLE", decided=_NEW_INDEX),
+    Scenario("ALTER TABLE in place with another primary key", _IN_PLACE,
+             (("ALTER TABLE a DROP PRIMARY KEY, ADD PRIMARY KEY (id DESC), ADD z INT DEFAULT 7, "
+               "ALGORITHM=INPLACE",),
+              ("UPDATE a SET s = k",)), _TABLES,
+             ddl_verb="ALTER TABLE", decided=_NEW_INDEX),
     Scenario("CREATE INDEX in place, without binary log", _IN_PLACE,
              (("CREATE INDEX v ON h (v) ALGORITHM=INPLACE",),
               ("INSERT INTO h VALUES (100, 'n')",)), _HIDDEN_KEY, has_binlog=False,

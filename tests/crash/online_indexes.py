@@ -5,8 +5,9 @@ Usage: ./basalt python tests/crash/online_indexes.py [--rounds N] [--seconds S] 
 
 Clients change rows of tables of all kinds, in transactions, some of them XA whose sessions go away,
 along a cascade, with savepoints and rollbacks; primary keys and unique values move. Beside them
-ALTER TABLE ... LOCK=NONE adds indexes, unique ones, and columns (_online_indexes.py), and is
-killed now and then. Every other round ends with SIGKILL of the server. When nobody writes any more:
+ALTER TABLE ... LOCK=NONE adds indexes, unique ones, and columns, and changes primary keys
+(_online_indexes.py), and is killed now and then. Every other round ends with SIGKILL of the server.
+When nobody writes any more:
 
   - CHECK TABLE of every table is clean; each index has all rows
   - a unique index that rows allow was not refused, and one that they do not was

@@ -33,9 +33,11 @@ constexpr alter_table_operations kOfColumns =
 constexpr alter_table_operations kOfDictionary =
     ALTER_COLUMN_NAME | ALTER_RENAME_INDEX | ALTER_DROP_NON_UNIQUE_NON_PRIM_INDEX |
     ALTER_DROP_UNIQUE_INDEX | ALTER_DROP_FOREIGN_KEY | ALTER_ADD_FOREIGN_KEY;
-// What reads the rows, and writes none.
-constexpr alter_table_operations kBuilding =
-    ALTER_ADD_NON_UNIQUE_NON_PRIM_INDEX | ALTER_ADD_UNIQUE_INDEX | ALTER_RECREATE_TABLE;
+// What reads the rows.
+constexpr alter_table_operations kOfPrimaryKey = ALTER_ADD_PK_INDEX | ALTER_DROP_PK_INDEX;
+constexpr alter_table_operations kBuilding = ALTER_ADD_NON_UNIQUE_NON_PRIM_INDEX |
+                                             ALTER_ADD_UNIQUE_INDEX | ALTER_RECREATE_TABLE |
+                                             kOfPrimaryKey;
 
 // Without it more NULLs may come.
 constexpr const char* kWhyWritersWait = "rows are looked at for NULL";
@@ -99,6 +101,8 @@ std::optional<catalog::TableChange> change_of(const TABLE& table, const TABLE& a
   if (!change.has_value()) return change;
   change->indexes = renamed_indexes(info);
   change->remakes_indexes = has(info, ALTER_RECREATE_TABLE);
+  // Where none is declared, the first unique index without NULLs is meant, here and to the server.
+  change->replaces_primary = has(info, kOfPrimaryKey);
   return change;
 }
 
@@ -129,7 +133,7 @@ class Alteration final : public inplace_alter_handler_ctx {
 
   Status build(THD* thd, const codec::TableLayout& layout) {
     Result<std::unique_ptr<table::IndexBuild>> begun =
-        the_engine().begin_build(altered_, layout, sort_bytes_max(thd));
+        the_engine().begin_build(altered_, change_, layout, sort_bytes_max(thd));
     if (!begun.is_ok()) return begun.take_status();
     build_ = std::move(begun.value());
     return build_->build(Session::of(thd));
@@ -242,7 +246,7 @@ std::optional<catalog::AlterationId> alteration_id(const TABLE& altered,
 
 }  // namespace
 
-// What needs other rows, or another primary key, goes through a new table. So do indexes of tables
+// What needs rows with other values goes through a new table. So do indexes of tables
 // for which the server checks a uniqueness by reading, and ALTER IGNORE, which leaves duplicates
 // out. A foreign key for which rows must be looked at is checked while they are copied.
 enum_alter_inplace_result ha_rocksdb::check_if_supported_inplace_alter(
@@ -287,7 +291,8 @@ enum_alter_inplace_result ha_rocksdb::check_if_supported_inplace_alter(
   }
   const bool looks_for_nulls = has(*info, ALTER_COLUMN_NOT_NULLABLE);
   const bool builds = !catalog::new_indexes(opened().definition(), translation.definition).empty();
-  const bool compacts = change->remakes_indexes;
+  // A new primary index has no versions to leave out.
+  const bool compacts = change->remakes_indexes && !change->replaces_primary;
   if (!looks_for_nulls && !builds && !compacts) return HA_ALTER_INPLACE_INSTANT;
   if (compacts && !the_engine().database().check_not_paused().is_ok()) {
     info->unsupported_reason = "flushes and compactions are paused";
@@ -296,13 +301,16 @@ enum_alter_inplace_result ha_rocksdb::check_if_supported_inplace_alter(
   if (table->s->long_unique_table || table->s->period.unique_keys != 0) {
     return HA_ALTER_INPLACE_NOT_SUPPORTED;
   }
+  const bool copies = change->replaces_primary;
   if (!looks_for_nulls && (!builds || !has_expiring_part(opened().definition().name))) {
-    return HA_ALTER_INPLACE_NOCOPY_NO_LOCK;
+    return copies ? HA_ALTER_INPLACE_COPY_NO_LOCK : HA_ALTER_INPLACE_NOCOPY_NO_LOCK;
   }
-  // This answer tells the server that the operation is not ALGORITHM=INSTANT.
-  if (info->alter_info->algorithm(ha_thd()) == Alter_info::ALTER_TABLE_ALGORITHM_INSTANT) {
-    return HA_ALTER_INPLACE_NOCOPY_LOCK;
+  // These answers tell the server that the operation is not the algorithm's.
+  const auto algorithm = info->alter_info->algorithm(ha_thd());
+  if (copies && algorithm >= Alter_info::ALTER_TABLE_ALGORITHM_NOCOPY) {
+    return HA_ALTER_INPLACE_COPY_LOCK;
   }
+  if (algorithm == Alter_info::ALTER_TABLE_ALGORITHM_INSTANT) return HA_ALTER_INPLACE_NOCOPY_LOCK;
   info->unsupported_reason = looks_for_nulls ? kWhyWritersWait : kWhyWritersWaitForTimes;
   return HA_ALTER_INPLACE_SHARED_LOCK;
 }
@@ -351,7 +359,7 @@ bool ha_rocksdb::inplace_alter_table(TABLE* altered, Alter_inplace_info* info) n
       error != 0) {
     return fail_statement(error);
   }
-  if (alteration->change().remakes_indexes) {
+  if (alteration->change().remakes_indexes && !alteration->change().replaces_primary) {
     Status status = compact_rows(opened(), Session::of(ha_thd()));
     if (!status.is_ok()) return fail_statement(std::move(status));
   }

@@ -149,7 +149,9 @@ int ha_rocksdb::refuse_statement(THD* thd) {
     return error;
   }
   if (replaces_table(thd, *table)) return refuse_if_undecided(thd, opened().definition());
-  const bool reads_snapshot = !row_lock_ && !is_administrative(thd);
+  // CHECKSUM TABLE goes on with its transaction's snapshot; the others begin by ending it.
+  const bool has_snapshot = !is_administrative(thd) || thd_sql_command(thd) == SQLCOM_CHECKSUM;
+  const bool reads_snapshot = !row_lock_ && has_snapshot;
   if (reads_snapshot && transaction().is_snapshot_older_than(opened().state().exists_since)) {
     return HA_ERR_TABLE_DEF_CHANGED;
   }
