@@ -264,6 +264,7 @@ Status Catalog::drop(std::string_view name) {
   // Those that know it by the name that it had.
   if (foreign_keys_.concern(foreign_keys_.name_before(name))) begin_reference_generation();
   foreign_keys_.forget_set_aside(name);
+  foreign_keys_.forget_former(name);
   for (const ForeignKeyPointer& key : own_keys) foreign_keys_.remove(key->id);
   for (const IndexDefinition& index : table.indexes) {
     dropped_.emplace(index.id, DroppedIndex{index.id, index.family});

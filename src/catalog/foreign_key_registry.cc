@@ -68,9 +68,13 @@ ForeignKeyPointer ForeignKeyRegistry::find_named(std::string_view name,
 void ForeignKeyRegistry::note_name(std::string_view from, std::string_view to) {
   BASALT_DEBUG_ASSERT(from != to);
   forget_set_aside(from);
-  // One that an error has left behind when its copy had the name.
-  std::erase_if(set_aside_, [&](const auto& left) { return left.second == from; });
+  // A copy that loses the name again gives it back to the table that is set aside.
+  if (is_set_aside(to) || !is_being_made(to)) forget_former(from);
   if (is_set_aside(to)) set_aside_.insert_or_assign(std::string(to), std::string(from));
+}
+
+void ForeignKeyRegistry::forget_former(std::string_view before) {
+  std::erase_if(set_aside_, [&](const auto& table) { return table.second == before; });
 }
 
 void ForeignKeyRegistry::forget_set_aside(std::string_view table) {

@@ -33,6 +33,9 @@ class ForeignKeyRegistry {
   // A table gets another name: one that it is set aside under is kept with that before.
   void note_name(std::string_view from, std::string_view to);
   void forget_set_aside(std::string_view table);
+  // Nothing was called `before`, as far as tables that are set aside tell: one that an error has
+  // left behind is not the table that the name meant.
+  void forget_former(std::string_view before);
   // The name of a table that is set aside, before that; empty for all others.
   std::string_view name_before(std::string_view set_aside) const;
   // The name that such a table has now, which had `before`; empty if there is none.

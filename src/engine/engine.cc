@@ -256,9 +256,11 @@ Status Engine::drop_table(std::string_view name, const void* user, Undecided und
   }
   auto excluded = exclude_references(name, waiter);
   if (!excluded.is_ok()) return excluded.take_status();
-  BASALT_TRY(catalog_->drop(name));
+  Status dropped = catalog_->drop(name);
+  // Also of a table that cannot be dropped: references lead to its copy by now.
+  if (definition != nullptr) let_references_go(definition->id);
+  BASALT_TRY(std::move(dropped));
   if (definition != nullptr) {
-    let_references_go(definition->id);
     const MutexLock guard(mutex_);
     shared_tables_.erase(definition->id);
   }

@@ -228,8 +228,11 @@ class Engine final : public table::TableSource {
       const Waiter& waiter);
   // Has a table that its copy replaces kept from references for as long as it has no successor, or
   // is there beside it: rows that reference it wait, they would find none.
-  void keep_references_out(catalog::TableId replaced, std::unique_ptr<txn::Transaction> holder);
-  // It has gone, or there is a table of its name again. Does nothing for other tables.
+  // `copy`: that which is there beside it, or 0.
+  void keep_references_out(catalog::TableId replaced, catalog::TableId copy,
+                           std::unique_ptr<txn::Transaction> holder);
+  // The table, or its copy beside it, has gone, or there is a table of its name again. Does nothing
+  // for other tables.
   void let_references_go(catalog::TableId table);
   // The table with that layout, ready for rows to be written.
   std::shared_ptr<table::Table> bind_table(const catalog::TablePointer& definition,
@@ -257,8 +260,12 @@ class Engine final : public table::TableSource {
   std::atomic<std::uint64_t> loaded_rows_ = 0;
   Mutex mutex_{MutexRank::kEngine};
   std::map<catalog::TableId, SharedTable> shared_tables_ BASALT_GUARDED_BY(mutex_);
-  // Tables that their copies are replacing, and who keeps references out.
-  std::map<catalog::TableId, std::unique_ptr<txn::Transaction>> replaced_ BASALT_GUARDED_BY(mutex_);
+  // Tables that their copies are replacing.
+  struct Replaced {
+    std::unique_ptr<txn::Transaction> holder;  // keeps references out
+    catalog::TableId copy;                     // as of keep_references_out()
+  };
+  std::map<catalog::TableId, Replaced> replaced_ BASALT_GUARDED_BY(mutex_);
 };
 
 }  // namespace basalt::engine

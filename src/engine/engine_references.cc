@@ -1,11 +1,13 @@
 // What foreign keys lead to: tables that no statement has opened, and those that get another
 // definition or another name while statements know them by a foreign key.
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/assert.h"
 #include "catalog/partition_names.h"
 #include "engine/engine.h"
 #include "table/stored_layout.h"
@@ -115,14 +117,16 @@ Status Engine::rename_table(std::string_view from, std::string_view to, Renamed 
     excluded = std::move(holder.value());
   }
   BASALT_TRY(catalog_->rename(from, to, references, known_as));
-  const bool is_set_aside = catalog::is_set_aside(to);
-  if (excluded != nullptr && (is_set_aside || !known_as.empty())) {
-    keep_references_out(before->id, std::move(excluded));
-  }
   const catalog::TablePointer definition = catalog_->find(to);
   if (definition == nullptr) return Status::ok();
+  const bool is_set_aside = catalog::is_set_aside(to);
+  const bool is_beside_its_copy = excluded != nullptr && !known_as.empty();
+  if (excluded != nullptr && (is_set_aside || is_beside_its_copy)) {
+    keep_references_out(before->id, is_beside_its_copy ? definition->id : 0, std::move(excluded));
+  }
   if (renamed == Renamed::kAppears) note_new_table(definition);
-  if (is_set_aside) return Status::ok();
+  if (is_set_aside || is_beside_its_copy) return Status::ok();
+  // It has the name again, or is a copy that has lost its own.
   let_references_go(definition->id);
   const catalog::TablePointer succeeded =
       catalog_->find_set_aside(known_as.empty() ? to : known_as);
@@ -132,20 +136,22 @@ Status Engine::rename_table(std::string_view from, std::string_view to, Renamed 
 
 // The statement may end, with its session, and leave the table so: until the server is started
 // again nobody knows what is in the place of the referenced rows then.
-void Engine::keep_references_out(catalog::TableId replaced,
+void Engine::keep_references_out(catalog::TableId replaced, catalog::TableId copy,
                                  std::unique_ptr<txn::Transaction> holder) {
   locks_->forget_user(holder->lock_owner());
   const MutexLock guard(mutex_);
-  replaced_.insert_or_assign(replaced, std::move(holder));
+  const bool is_new = replaced_.emplace(replaced, Replaced{std::move(holder), copy}).second;
+  BASALT_ASSERT(is_new);  // its lock keeps others from it
 }
 
 void Engine::let_references_go(catalog::TableId table) {
-  std::unique_ptr<txn::Transaction> holder;
+  std::vector<Replaced> gone;  // unlocked without the mutex
   const MutexLock guard(mutex_);
-  const auto found = replaced_.find(table);
-  if (found == replaced_.end()) return;
-  holder = std::move(found->second);
-  replaced_.erase(found);
+  for (auto entry = replaced_.begin(); entry != replaced_.end();) {
+    const bool has_gone = entry->first == table || entry->second.copy == table;
+    if (has_gone) gone.push_back(std::move(entry->second));
+    entry = has_gone ? replaced_.erase(entry) : std::next(entry);
+  }
 }
 
 }  // namespace basalt::engine

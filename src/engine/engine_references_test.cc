@@ -74,6 +74,12 @@ class EngineReferencesTest : public testing::Test {
     return transaction.lock(table::definition_lock(*definition), lock::LockMode::kShared,
                             kDoesNotWait.policy);
   }
+  // As one that has found it before.
+  Status bind_to(const catalog::TableDefinition& table) {
+    const auto transaction = engine_->transactions().make_transaction(nullptr);
+    return transaction->lock(table::definition_lock(table), lock::LockMode::kShared,
+                             kDoesNotWait.policy);
+  }
   Status bind() {
     const auto transaction = engine_->transactions().make_transaction(nullptr);
     return bind(*transaction);
@@ -87,12 +93,14 @@ class EngineReferencesTest : public testing::Test {
 TEST_F(EngineReferencesTest, WhoReferencesATableThatIsSetAsideWaitsUntilItsCopyHasTheName) {
   create(kCopy, kParent);
   EXPECT_TRUE(succeeds(bind()));
+  const catalog::TablePointer old = engine_->catalog().find(kParent);
   must(set_aside());
   EXPECT_EQ(parent(), kSetAside);
   EXPECT_TRUE(fails_with(ErrorCode::kLockTimeout, bind()));
   must(name_copy());
   EXPECT_EQ(parent(), kParent);
   EXPECT_TRUE(succeeds(bind()));
+  EXPECT_TRUE(succeeds(bind_to(*old))) << "who waits goes on, and looks again";
   must(drop(kSetAside));
   EXPECT_TRUE(succeeds(bind()));
 }
@@ -106,13 +114,16 @@ TEST_F(EngineReferencesTest, NobodyWaitsAnyMoreWhenTheTableHasItsNameAgain) {
 }
 
 TEST_F(EngineReferencesTest, ATableThatIsDroppedWhenItWasSetAsideLeavesNothingToWaitFor) {
+  const catalog::TablePointer old = engine_->catalog().find(kParent);
   const std::uint64_t generation = engine_->generation();
   must(set_aside());
+  EXPECT_TRUE(fails_with(ErrorCode::kLockTimeout, bind_to(*old)));
   const std::uint64_t set_aside = engine_->generation();
   EXPECT_GT(set_aside, generation);
   must(drop(kSetAside));
   EXPECT_GT(engine_->generation(), set_aside) << "who waited must not go on with what it had found";
   EXPECT_EQ(parent(), "");
+  EXPECT_TRUE(succeeds(bind_to(*old)));
   create(kParent);
   EXPECT_TRUE(succeeds(bind()));
 }
@@ -137,11 +148,34 @@ TEST_F(EngineReferencesTest, ACopyWithAnotherNameWaitsForThoseWhoReferenceTheTab
   EXPECT_EQ(parent(), "test/others");
   EXPECT_TRUE(succeeds(bind()));
   const catalog::TablePointer old = engine_->catalog().find(kParent);
-  EXPECT_TRUE(fails_with(ErrorCode::kLockTimeout,
-                         transaction->lock(table::definition_lock(*old), lock::LockMode::kShared,
-                                           kDoesNotWait.policy)))
-      << "who has found it before must look again";
+  EXPECT_TRUE(fails_with(ErrorCode::kLockTimeout, bind_to(*old)));
   EXPECT_TRUE(succeeds(drop(kParent)));
+  EXPECT_TRUE(succeeds(bind_to(*old))) << "who waits goes on, and looks again";
+}
+
+TEST_F(EngineReferencesTest, ACopyThatLosesItsNameAgainLeavesNothingToWaitFor) {
+  for (const bool drops : {false, true}) {
+    create(kCopy, kParent);
+    const catalog::TablePointer old = engine_->catalog().find(kParent);
+    must(name_copy("test/others"));
+    EXPECT_TRUE(fails_with(ErrorCode::kLockTimeout, bind_to(*old)));
+    if (drops) {
+      must(drop("test/others"));
+    } else {
+      must(engine_->rename_table("test/others", kCopy, Engine::Renamed::kWasThere,
+                                 References::kStay));
+      must(drop(kCopy));
+    }
+    EXPECT_TRUE(succeeds(bind_to(*old)));
+  }
+}
+
+TEST_F(EngineReferencesTest, ATableThatStayedSetAsideIsNoParentWhenItsSuccessorHasGone) {
+  create(kCopy, kParent);
+  must(set_aside());
+  must(name_copy());
+  must(drop(kParent));
+  EXPECT_EQ(parent(), "");
 }
 
 TEST_F(EngineReferencesTest, ATableThatStayedSetAsideIsNotTakenForALaterOne) {
@@ -153,8 +187,9 @@ TEST_F(EngineReferencesTest, ATableThatStayedSetAsideIsNotTakenForALaterOne) {
   must(set_aside(kLater));
   EXPECT_EQ(parent(), kLater);
   EXPECT_TRUE(fails_with(ErrorCode::kLockTimeout, bind()));
+  const catalog::TablePointer later = engine_->catalog().find(kLater);
   must(name_copy());
-  EXPECT_TRUE(succeeds(bind()));
+  EXPECT_TRUE(succeeds(bind_to(*later)));
 }
 
 TEST_F(EngineReferencesTest, AKeyThatComesMeanwhileWaitsForWhatIsBeingReplaced) {

@@ -106,8 +106,11 @@ Status CascadeContext::begin_changes(const table::Table& table) {
                                  : ErrorCode::kLockTimeout,
                   "'" + name + "' is locked by others");
   }
-  const bool is_there = the_engine().catalog().find(definition.name).get() == &definition;
-  return is_there && !is_copy ? Status::ok() : was_replaced(definition);
+  const catalog::Catalog& catalog = the_engine().catalog();
+  const bool is_there = catalog.find(definition.name).get() == &definition;
+  // A copy beside the table was left behind by an error: no ALTER TABLE runs that it is of.
+  const bool may_change = is_there && (!is_copy || catalog.find(name) != nullptr);
+  return may_change ? Status::ok() : was_replaced(definition);
 }
 
 TABLE* CascadeContext::find_opened(const catalog::TableDefinition& table) const {
