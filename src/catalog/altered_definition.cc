@@ -15,11 +15,20 @@ using codec::RowColumn;
 // More forms of columns than this are not kept; the table is copied then, and its rows are alike.
 constexpr std::size_t kRowColumnsMax = 8192;
 
+// Whether a column has the same role in the history of rows; which of its changes make history may
+// become another.
+bool keeps_role(SystemTime before, SystemTime after) {
+  const auto is_role = [](SystemTime time) {
+    return time == SystemTime::kRowEnd || time == SystemTime::kRowStart;
+  };
+  return before == after || (!is_role(before) && !is_role(after));
+}
+
 // Whether rows that hold `before` can be read as `after`, `has_null_value`: there is one for NULL.
 bool can_become(const ColumnDefinition& before, const ColumnDefinition& after,
                 bool has_null_value) {
   if (before.kind != after.kind || before.stored != after.stored ||
-      before.system_time != after.system_time) {
+      !keeps_role(before.system_time, after.system_time)) {
     return false;
   }
   if (before.nullable && !after.nullable && (!before.stored || !has_null_value)) return false;
@@ -338,6 +347,7 @@ bool changes_types(const TableDefinition& table, const TableChange& change,
     ColumnDefinition expected = table.columns[before];
     expected.name = altered.columns[after].name;
     expected.nullable = altered.columns[after].nullable;
+    expected.system_time = altered.columns[after].system_time;
     return expected != altered.columns[after];
   });
 }

@@ -120,6 +120,20 @@ TEST(AlterInPlace, WhatRowsCannotBeReadAsIsRefused) {
   EXPECT_FALSE(other_number.is_possible()) << "not an origin for each column";
 }
 
+TEST(AlterInPlace, WhichChangesMakeHistoryMayBecomeOthersAndNotWhatHistoryIs) {
+  const auto becomes_with = [](SystemTime before, SystemTime after) {
+    TableDefinition table = orders();
+    table.columns[1].system_time = before;
+    TableDefinition altered = orders();
+    altered.columns[1].system_time = after;
+    return becomes(table, altered);
+  };
+  EXPECT_TRUE(becomes_with(SystemTime::kNone, SystemTime::kUnversioned));
+  EXPECT_TRUE(becomes_with(SystemTime::kUnversioned, SystemTime::kNone));
+  EXPECT_FALSE(becomes_with(SystemTime::kRowEnd, SystemTime::kNone));
+  EXPECT_FALSE(becomes_with(SystemTime::kUnversioned, SystemTime::kRowStart));
+}
+
 TEST(AlterInPlace, AColumnThatBecomesLongerOrNullableIsInRowsInBothForms) {
   ColumnChange change;
   change.column(3).record_length = 8;

@@ -19,20 +19,22 @@
 namespace basalt::server {
 namespace {
 
-// What changes nothing that the engine keeps: the server writes its own definition.
+// What changes nothing that the engine keeps: the server writes its own definition. An expression
+// of a VIRTUAL column comes with another flag where an index or partitions have the column.
 constexpr alter_table_operations kServersOwn =
     ALTER_COLUMN_DEFAULT | ALTER_DROP_CHECK_CONSTRAINT | ALTER_OPTIONS | ALTER_RENAME |
     ALTER_INDEX_IGNORABILITY | ALTER_CHANGE_INDEX_COMMENT | ALTER_INDEX_ORDER | ALTER_PARTITIONED |
-    ALTER_COLUMN_INDEX_LENGTH;
+    ALTER_COLUMN_INDEX_LENGTH | ALTER_VIRTUAL_GCOL_EXPR;
 // What the history of the rows has to know.
 constexpr alter_table_operations kOfColumns =
     ALTER_ADD_STORED_BASE_COLUMN | ALTER_ADD_VIRTUAL_COLUMN | ALTER_DROP_STORED_COLUMN |
     ALTER_DROP_VIRTUAL_COLUMN | ALTER_STORED_COLUMN_ORDER | ALTER_VIRTUAL_COLUMN_ORDER |
     ALTER_COLUMN_NULLABLE | ALTER_COLUMN_NOT_NULLABLE | ALTER_COLUMN_TYPE_CHANGE_BY_ENGINE;
 // What the dictionary alone has to know.
-constexpr alter_table_operations kOfDictionary =
-    ALTER_COLUMN_NAME | ALTER_RENAME_INDEX | ALTER_DROP_NON_UNIQUE_NON_PRIM_INDEX |
-    ALTER_DROP_UNIQUE_INDEX | ALTER_DROP_FOREIGN_KEY | ALTER_ADD_FOREIGN_KEY;
+constexpr alter_table_operations kOfDictionary = ALTER_COLUMN_NAME | ALTER_RENAME_INDEX |
+                                                 ALTER_DROP_NON_UNIQUE_NON_PRIM_INDEX |
+                                                 ALTER_DROP_UNIQUE_INDEX | ALTER_DROP_FOREIGN_KEY |
+                                                 ALTER_ADD_FOREIGN_KEY | ALTER_COLUMN_UNVERSIONED;
 // What reads the rows.
 constexpr alter_table_operations kOfPrimaryKey = ALTER_ADD_PK_INDEX | ALTER_DROP_PK_INDEX;
 constexpr alter_table_operations kBuilding = ALTER_ADD_NON_UNIQUE_NON_PRIM_INDEX |
