@@ -229,12 +229,12 @@ std::optional<std::optional<RowExpiry>> next_expiry(const TableDefinition& table
   return std::optional<RowExpiry>(next);
 }
 
-// A key part of `table` is that of the same column, whose values are the same bytes in keys.
+// Whether the columns of the primary key, as far as they stay, are the same bytes in keys.
 bool are_keys_kept(const TableDefinition& table, const Comparison& comparison,
                    const TableDefinition& altered) {
   return std::ranges::all_of(table.indexes.front().parts, [&](const KeyPartDefinition& part) {
     const std::uint32_t after = comparison.after(part.column);
-    return after != RowColumn::kNoColumn &&
+    return after == RowColumn::kNoColumn ||
            has_same_keys(table.columns[part.column], altered.columns[after]);
   });
 }
@@ -302,12 +302,19 @@ TableDefinition rows_before(const TableDefinition& table, const TableChange& cha
   const Comparison comparison(table, change, altered);
   BASALT_ASSERT(comparison.is_possible());
   TableDefinition rows = altered;
-  rows.rows = next_history(table, comparison, change, rows);
+  TableChange more = change;
   rows.indexes = {table.indexes.front()};
   for (KeyPartDefinition& part : rows.indexes.front().parts) {
-    part.column = comparison.after(part.column);
-    BASALT_ASSERT(part.column != RowColumn::kNoColumn);
+    const std::uint32_t before = part.column;
+    part.column = comparison.after(before);
+    if (part.column != RowColumn::kNoColumn) continue;
+    part.column = static_cast<std::uint32_t>(rows.columns.size());
+    rows.columns.push_back(table.columns[before]);
+    more.columns.push_back({before, {}});
   }
+  const Comparison with_old_key(table, more, rows);
+  BASALT_ASSERT(with_old_key.is_possible());
+  rows.rows = next_history(table, with_old_key, more, rows);
   return rows;
 }
 

@@ -57,10 +57,10 @@ struct TableChange {
 //             with which the same bytes are the same text.
 // Indexes     may be missing, but for the primary key, and have other names and another order. The
 //             primary key may be another one if the change says so, which is visible then, as long
-//             as the columns of the old one stay, and rows do not expire. Those keep their entries
-//             whose columns have not changed in a way that keys show, unless the change makes them
-//             anew. All others are new, and made of rows alone: all their columns are stored, and
-//             the server checks nothing of its own on them.
+//             as the columns of the old one go, or stay as they are, and rows do not expire. Those
+//             keep their entries whose columns have not changed in a way that keys show, unless
+//             the change makes them anew. All others are new, and made of rows alone: all their
+//             columns are stored, and the server checks nothing of its own on them.
 // Expiry      Rows that carry their time may live longer or shorter, or expire no more, if the
 //             column that tells it is the same. Rows that carry none cannot begin to expire.
 // Result      If so, `altered` has the table's id, the next schema version and the history of its
@@ -70,8 +70,8 @@ bool alter_in_place(const TableDefinition& table, const TableChange& change,
                     TableDefinition& altered);
 
 // What the rows of `table` are read as while `altered`, another primary key of which the change
-// tells, gets its own, as alter_in_place() has made it: its columns, with the primary index that
-// the table has as the only one.
+// tells, gets its own, as alter_in_place() has made it: its columns, and behind them those of the
+// old primary key that go, with the primary index that the table has as the only one.
 TableDefinition rows_before(const TableDefinition& table, const TableChange& change,
                             const TableDefinition& altered);
 

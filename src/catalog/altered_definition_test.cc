@@ -321,6 +321,26 @@ TEST(AlterInPlace, RowsAreFoundByThePrimaryKeyThatTheyHadWhereverItsColumnsAreTh
             1 - table.indexes[0].parts[0].column);
 }
 
+TEST(AlterInPlace, ColumnsOfTheOldPrimaryKeyThatGoAreBehindTheOthersAsLongAsRowsHaveIt) {
+  const TableDefinition table = orders();
+  const std::uint32_t key = table.indexes[0].parts[0].column;
+  TableDefinition altered = table;
+  altered.columns.erase(altered.columns.begin() + key);
+  altered.indexes.resize(1);
+  altered.indexes[0].parts = {{0, 0, false, altered.columns[0].record_length}};
+  altered.columns[0].nullable = false;
+  TableChange change;
+  for (std::uint32_t i = 0; i < table.columns.size(); ++i) {
+    if (i != key) change.columns.push_back({i, std::string(altered.columns[0].record_length, 0)});
+  }
+  change.replaces_primary = true;
+  ASSERT_TRUE(alter_in_place(table, change, altered));
+  const TableDefinition rows = rows_before(table, change, altered);
+  ASSERT_EQ(rows.columns.size(), altered.columns.size() + 1);
+  EXPECT_EQ(rows.columns.back(), table.columns[key]);
+  EXPECT_EQ(rows.indexes[0].parts[0].column, altered.columns.size());
+}
+
 TEST(AlterInPlace, RowsThatAnotherPrimaryKeyCannotBeMadeOfAreCopied) {
   TableChange change;
   change.replaces_primary = true;

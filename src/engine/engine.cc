@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/log.h"
 #include "base/machine.h"
+#include "table/stored_layout.h"
 
 namespace basalt::engine {
 namespace {
@@ -334,10 +335,14 @@ Result<std::unique_ptr<table::IndexBuild>> Engine::begin_build(const catalog::Ta
   }
   std::unique_ptr<const table::Table> rows_before;
   if (change.replaces_primary) {
-    rows_before = std::make_unique<const table::Table>(
-        std::make_shared<const catalog::TableDefinition>(
-            catalog::rows_before(*definition, change, *altered)),
-        layout, state);
+    auto rows = std::make_shared<const catalog::TableDefinition>(
+        catalog::rows_before(*definition, change, *altered));
+    BASALT_ASSERT(collations_ != nullptr);
+    Result<codec::TableLayout> with_old_key =
+        table::with_stored_columns(layout, *rows, *collations_);
+    if (!with_old_key.is_ok()) return with_old_key.take_status();
+    rows_before = std::make_unique<const table::Table>(std::move(rows),
+                                                       std::move(with_old_key.value()), state);
   }
   return std::make_unique<table::IndexBuild>(
       *database_, *transactions_,

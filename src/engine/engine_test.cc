@@ -34,7 +34,7 @@ class EngineTest : public testing::Test {
   std::unique_ptr<Engine> start(const std::string& name = "db") {
     EngineOptions options;
     options.database = kv::test::small_options(directory_ / name);
-    return must(Engine::start(options, nullptr));
+    return must(Engine::start(options, nullptr, &collations_));
   }
   static std::shared_ptr<table::Table> open(Engine& engine, Keys keys = Keys::kId) {
     return must(engine.open_table("test/orders", make_definition(keys), make_layout(),
@@ -65,6 +65,7 @@ class EngineTest : public testing::Test {
   }
 
   kv::test::TestDirectory directory_;
+  table::test::OneCollation collations_;
   const Row row_{1, "ann", "rome", 10, 100, "n"};
 };
 

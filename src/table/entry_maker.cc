@@ -13,7 +13,10 @@ void add_columns(const catalog::IndexDefinition& index, codec::ColumnSet& column
 // What the entries are made of: their columns and those of the primary key, or all that a row has.
 codec::ReadPlan plan_of_entries(const BuildTables& tables, std::span<const std::size_t> indexes) {
   const Table& table = tables.table;
-  codec::ColumnSet wanted(table.layout().columns.size(), tables.replaces_primary());
+  codec::ColumnSet wanted(tables.rows().layout().columns.size());
+  for (std::size_t i = 0; tables.replaces_primary() && i < table.layout().columns.size(); ++i) {
+    wanted.set(i);
+  }
   add_columns(table.index(0), wanted);
   for (const std::size_t index : indexes) add_columns(table.index(index), wanted);
   return tables.rows().primary().plan(wanted);
@@ -24,7 +27,7 @@ codec::ReadPlan plan_of_entries(const BuildTables& tables, std::span<const std::
 EntryMaker::EntryMaker(const BuildTables& tables, std::span<const std::size_t> indexes)
     : tables_(tables),
       plan_(plan_of_entries(tables, indexes)),
-      record_(tables.table.layout().record_length) {
+      record_(tables.rows().layout().record_length) {
   BASALT_DEBUG_ASSERT(!tables.replaces_primary() || !tables.table.has_hidden_key());
   BASALT_DEBUG_ASSERT(!tables.replaces_primary() || !tables.table.has_expiry());
 }

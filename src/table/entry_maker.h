@@ -25,7 +25,7 @@ struct DuplicateRow {
 struct BuildTables {
   const Table& table;  // with the new indexes
   // Where it has another primary index then: the rows as they are, in the columns and the record
-  // layout that `table` has. Else null.
+  // layout that `table` has, and perhaps others behind them. Else null.
   const Table* rows_before = nullptr;
 
   const Table& rows() const { return rows_before == nullptr ? table : *rows_before; }

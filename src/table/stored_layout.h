@@ -12,4 +12,10 @@ namespace basalt::table {
 Result<codec::TableLayout> make_stored_layout(const catalog::TableDefinition& definition,
                                               codec::CollationSource& collations);
 
+// `layout`, and behind it the columns of the definition that it lacks, in the same way: the record
+// is longer than one that the server knows. Errors as of the former.
+Result<codec::TableLayout> with_stored_columns(codec::TableLayout layout,
+                                               const catalog::TableDefinition& definition,
+                                               codec::CollationSource& collations);
+
 }  // namespace basalt::table
