@@ -146,6 +146,10 @@ std::uint32_t SecondaryCodec::index_id() const { return state_->index_id; }
 bool SecondaryCodec::is_unique() const { return state_->unique; }
 std::size_t SecondaryCodec::part_count() const { return state_->own.size(); }
 std::size_t SecondaryCodec::extended_part_count() const { return state_->extended.size(); }
+std::uint32_t SecondaryCodec::extended_column(std::size_t number) const {
+  BASALT_DEBUG_ASSERT(number < state_->extended.size());
+  return state_->extended[number].column;
+}
 
 bool SecondaryCodec::is_unique_entry(const std::uint8_t* record) const {
   return state_->unique && !state_->any_null(record);

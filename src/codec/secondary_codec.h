@@ -37,6 +37,8 @@ class SecondaryCodec {
   bool is_unique() const;
   std::size_t part_count() const;
   std::size_t extended_part_count() const;
+  // The column of an extended part; below extended_part_count().
+  std::uint32_t extended_column(std::size_t number) const;
 
   // Whether the record's entry is of unique form. False for a non-unique index.
   bool is_unique_entry(const std::uint8_t* record) const;

@@ -19,6 +19,30 @@ bool is_refusal(const Status& status) {
          status.is(ErrorCode::kCascadeTooDeep);
 }
 
+// How many parts of a key the server and entries of the index count alike. Behind the index's own
+// parts come those of the primary key that it lacks; to the server it lacks no column of which it
+// has one, also where the primary key has a prefix alone, which entries have nevertheless.
+uint common_parts(const KEY& key, const codec::SecondaryCodec& codec) {
+  uint parts = key.user_defined_key_parts;
+  while (parts < key.ext_key_parts && parts < codec.extended_part_count() &&
+         codec.extended_column(parts) + 1 == key.key_part[parts].fieldnr) {
+    ++parts;
+  }
+  return parts;
+}
+
+// Has the server search by no others: what it gives for them would be read as something else.
+void leave_out_parts(KEY& key, uint parts) {
+  key.ext_key_parts = parts;
+  key_part_map kept = 0;
+  key_part_map rest = key.ext_key_part_map;
+  for (uint part = key.user_defined_key_parts; part < parts; ++part) {
+    kept |= rest & (~rest + 1);
+    rest &= rest - 1;
+  }
+  key.ext_key_part_map = kept;
+}
+
 }  // namespace
 
 ha_rocksdb::ha_rocksdb(handlerton* engine, TABLE_SHARE* share) noexcept : handler(engine, share) {}
@@ -74,6 +98,13 @@ int ha_rocksdb::open(const char* name, int, uint) noexcept {
     return report(std::move(status));
   }
   bind();
+  for (uint i = 0; i < table->s->keys; ++i) {
+    const std::size_t number = our_index(i);
+    if (number == 0) continue;
+    KEY& key = table->key_info[i];
+    const uint parts = common_parts(key, opened().secondary(number));
+    if (parts != key.ext_key_parts) leave_out_parts(key, parts);
+  }
   ref_length = static_cast<uint>(share_->translation.primary_key_bytes_max + kPositionLengthBytes);
   stats.block_size = kBlockSize;
   // A scan of the table is one of the primary key: an UPDATE that changes the key must not be done
