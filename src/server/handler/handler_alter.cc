@@ -19,8 +19,7 @@
 namespace basalt::server {
 namespace {
 
-// What changes nothing that the engine keeps: the server writes its own definition. An expression
-// of a VIRTUAL column comes with another flag where an index or partitions have the column.
+// What changes nothing that the engine keeps: the server writes its own definition.
 constexpr alter_table_operations kServersOwn =
     ALTER_COLUMN_DEFAULT | ALTER_DROP_CHECK_CONSTRAINT | ALTER_OPTIONS | ALTER_RENAME |
     ALTER_INDEX_IGNORABILITY | ALTER_CHANGE_INDEX_COMMENT | ALTER_INDEX_ORDER | ALTER_PARTITIONED |
@@ -48,6 +47,19 @@ constexpr const char* kWhyWritersWaitForTimes = "the table's rows expire";
 
 bool has(const Alter_inplace_info& info, alter_table_operations operations) {
   return (info.handler_flags & operations) != 0;
+}
+
+// Whether a VIRTUAL column may have another expression while all that is kept stays: nothing of it
+// was made of a generated column, nor checked, by whatever way that led to the expression.
+bool may_change_expressions(const TABLE& table) {
+  if (table.part_info != nullptr || table.s->table_check_constraints != 0 ||
+      table.s->field_check_constraints != 0) {
+    return false;
+  }
+  for (Field* const* field = table.vfield; field != nullptr && *field != nullptr; ++field) {
+    if ((*field)->stored_in_db() || ((*field)->flags & PART_KEY_FLAG) != 0) return false;
+  }
+  return true;
 }
 
 // Of those that a new column's definition says the server tells by no flag.
@@ -260,12 +272,13 @@ enum_alter_inplace_result ha_rocksdb::check_if_supported_inplace_alter(
   if (wants_no_copy(ha_thd(), *info) && refuse_changed_types(opened().definition().name, *info)) {
     return HA_ALTER_ERROR;
   }
-  const bool is_possible = !has(*info, ~(kServersOwn | kOfDictionary | kOfColumns | kBuilding)) &&
-                           may_set_counter(*table, *altered, *info) && !info->ignore &&
-                           !is_sequence() && table_share->tmp_table == NO_TMP_TABLE &&
-                           info->alter_info->partition_flags == 0 &&
-                           (table->part_info == nullptr) == (altered->part_info == nullptr) &&
-                           !moves_indexes(*table, *altered);
+  const bool is_possible =
+      !has(*info, ~(kServersOwn | kOfDictionary | kOfColumns | kBuilding)) &&
+      (!has(*info, ALTER_VIRTUAL_GCOL_EXPR) || may_change_expressions(*table)) &&
+      may_set_counter(*table, *altered, *info) && !info->ignore && !is_sequence() &&
+      table_share->tmp_table == NO_TMP_TABLE && info->alter_info->partition_flags == 0 &&
+      (table->part_info == nullptr) == (altered->part_info == nullptr) &&
+      !moves_indexes(*table, *altered);
   if (!is_possible) return HA_ALTER_INPLACE_NOT_SUPPORTED;
   ServerTable translation =
       translate_table(*altered, opened().definition().name, g_plugin->collations);

@@ -34,6 +34,8 @@ uint common_parts(const KEY& key, const codec::SecondaryCodec& codec) {
 // Has the server search by no others: what it gives for them would be read as something else.
 void leave_out_parts(KEY& key, uint parts) {
   key.ext_key_parts = parts;
+  // They may not tell a row any more.
+  key.ext_key_flags = key.flags;
   key_part_map kept = 0;
   key_part_map rest = key.ext_key_part_map;
   for (uint part = key.user_defined_key_parts; part < parts; ++part) {
