@@ -34,8 +34,8 @@ constexpr alter_table_operations kOfDictionary = ALTER_COLUMN_NAME | ALTER_RENAM
                                                  ALTER_DROP_NON_UNIQUE_NON_PRIM_INDEX |
                                                  ALTER_DROP_UNIQUE_INDEX | ALTER_DROP_FOREIGN_KEY |
                                                  ALTER_ADD_FOREIGN_KEY | ALTER_COLUMN_UNVERSIONED;
-// What reads the rows.
 constexpr alter_table_operations kOfPrimaryKey = ALTER_ADD_PK_INDEX | ALTER_DROP_PK_INDEX;
+// What reads the rows.
 constexpr alter_table_operations kBuilding = ALTER_ADD_NON_UNIQUE_NON_PRIM_INDEX |
                                              ALTER_ADD_UNIQUE_INDEX | ALTER_RECREATE_TABLE |
                                              kOfPrimaryKey;
