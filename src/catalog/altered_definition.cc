@@ -92,12 +92,18 @@ class Comparison {
     return has_left ? nullptr : table_.find_secondary(name);
   }
 
-  bool is_made_of_rows(const IndexDefinition& index) const {
-    const bool has_stored_columns =
-        std::ranges::all_of(index.parts, [this](const KeyPartDefinition& part) {
-          return part.column < altered_.columns.size() && altered_.columns[part.column].stored;
-        });
-    return has_stored_columns && index.value_lock_parts == 0 && !index.parts.empty();
+  // Whether its entries can be made of rows, one by one.
+  bool can_be_built(const IndexDefinition& index) const {
+    const bool has_columns = std::ranges::all_of(
+        index.parts,
+        [this](const KeyPartDefinition& part) { return part.column < altered_.columns.size(); });
+    return has_columns && index.value_lock_parts == 0 && !index.parts.empty();
+  }
+
+  bool has_stored_columns(const IndexDefinition& index) const {
+    return std::ranges::all_of(index.parts, [this](const KeyPartDefinition& part) {
+      return altered_.columns[part.column].stored;
+    });
   }
 
  private:
@@ -248,8 +254,9 @@ bool may_have_primary(const TableDefinition& table, const TableChange& change,
   if (!change.replaces_primary) {
     return before.name == after.name && comparison.has_same_entries(before, after);
   }
-  return comparison.is_made_of_rows(after) && are_keys_kept(table, comparison, altered) &&
-         !table.expiry.has_value() && !altered.expiry.has_value();
+  return comparison.can_be_built(after) && comparison.has_stored_columns(after) &&
+         are_keys_kept(table, comparison, altered) && !table.expiry.has_value() &&
+         !altered.expiry.has_value();
 }
 
 }  // namespace
@@ -269,7 +276,7 @@ bool alter_in_place(const TableDefinition& table, const TableChange& change,
         (before != nullptr && !comparison.has_same_entries(*before, index))) {
       before = nullptr;
     }
-    if (before == nullptr && !comparison.is_made_of_rows(index)) return false;
+    if (before == nullptr && !comparison.can_be_built(index)) return false;
     known.push_back(before);
   }
   const auto expiry = next_expiry(table, comparison, change, altered);

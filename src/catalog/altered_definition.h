@@ -59,8 +59,9 @@ struct TableChange {
 //             primary key may be another one if the change says so, which is visible then, as long
 //             as the columns of the old one go, or stay as they are, and rows do not expire. Those
 //             keep their entries whose columns have not changed in a way that keys show, unless
-//             the change makes them anew. All others are new, and made of rows alone: all their
-//             columns are stored, and the server checks nothing of its own on them.
+//             the change makes them anew. All others are new, and made of rows one by one: the
+//             server checks nothing of its own on them. Columns of theirs that are not stored have
+//             to be computed for each row, by the caller.
 // Expiry      Rows that carry their time may live longer or shorter, or expire no more, if the
 //             column that tells it is the same. Rows that carry none cannot begin to expire.
 // Result      If so, `altered` has the table's id, the next schema version and the history of its

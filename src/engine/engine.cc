@@ -323,7 +323,8 @@ Result<catalog::TablePointer> Engine::reserve_indexes(catalog::TableDefinition a
 Result<std::unique_ptr<table::IndexBuild>> Engine::begin_build(const catalog::TablePointer& altered,
                                                                const catalog::TableChange& change,
                                                                const codec::TableLayout& layout,
-                                                               std::uint64_t sort_bytes_max) {
+                                                               std::uint64_t sort_bytes_max,
+                                                               table::CompleteRow complete) {
   const catalog::TablePointer definition = catalog_->find(altered->name);
   if (definition == nullptr) return catalog::table_not_found(altered->name);
   const std::optional<catalog::IndexId> journal = catalog_->journal_of(altered);
@@ -349,7 +350,8 @@ Result<std::unique_ptr<table::IndexBuild>> Engine::begin_build(const catalog::Ta
       std::make_unique<const table::Table>(altered, layout, std::move(state)),
       std::move(rows_before), catalog::new_indexes(*definition, *altered), *journal,
       table::IndexBuild::Resources{.memory_bytes = sort_bytes(sort_bytes_max),
-                                   .threads = threads_of_statement()});
+                                   .threads = threads_of_statement()},
+      std::move(complete));
 }
 
 // Asked before the last round: who decides such a transaction holds no metadata lock.

@@ -20,6 +20,7 @@
 #include "stats/key_layouts.h"
 #include "stats/table_statistics.h"
 #include "table/bulk_load.h"
+#include "table/complete_row.h"
 #include "table/index_build.h"
 #include "table/interruption.h"
 #include "table/references.h"
@@ -136,11 +137,13 @@ class Engine final : public table::TableSource {
                                                 const catalog::TableChange& change = {},
                                                 const void* user = nullptr);
   // What makes the entries of the new indexes; `change` is that of reserve_indexes(), `layout` that
-  // of the altered table. `sort_bytes_max`: of memory for sorting.
+  // of the altered table. `sort_bytes_max`: of memory for sorting. `complete`: as of
+  // table::IndexBuild.
   Result<std::unique_ptr<table::IndexBuild>> begin_build(const catalog::TablePointer& altered,
                                                          const catalog::TableChange& change,
                                                          const codec::TableLayout& layout,
-                                                         std::uint64_t sort_bytes_max = kSortBytes);
+                                                         std::uint64_t sort_bytes_max = kSortBytes,
+                                                         table::CompleteRow complete = nullptr);
   // The last of catching up: nobody may be writing, until it is published. Errors as of
   // table::IndexBuild and check_decided().
   Status complete_build(table::IndexBuild& build, const table::Interruption& interruption,

@@ -1,47 +1,16 @@
 #include "server/cascade_context.h"
 
-#include <cstring>
-
 #include "server/convert/foreign_key_text.h"
 #include "server/convert/table_layout.h"
 #include "server/plugin.h"
 #include "server/session.h"
-#include "table/record_values.h"
+#include "server/virtual_columns.h"
 #include "server/mariadb.h"
 
 namespace basalt::server {
 namespace {
 
-using codec::ColumnKind;
 using codec::ColumnLayout;
-
-// To the server's record. A blob's data stays where it is.
-void copy_in(const ColumnLayout& column, const std::uint8_t* record, Field& field) {
-  if (table::is_null_in(column, record)) {
-    field.set_null();
-    return;
-  }
-  field.set_notnull();
-  std::memcpy(field.ptr, record + column.record_offset, column.record_length);
-}
-
-// From the server's record. The server has one place for a blob's data, so it is moved to `blob`.
-void copy_out(const Field& field, const ColumnLayout& column, std::uint8_t* record,
-              std::string& blob) {
-  if (column.nullable) {
-    std::uint8_t& bits = record[column.null_offset];
-    const bool is_set = field.is_null();
-    bits = static_cast<std::uint8_t>(is_set ? bits | column.null_mask : bits & ~column.null_mask);
-    if (is_set) return;
-  }
-  std::uint8_t* const to = record + column.record_offset;
-  std::memcpy(to, field.ptr, column.record_length);
-  if (column.kind != ColumnKind::kBlob) return;
-  const auto& blob_field = static_cast<const Field_blob&>(field);
-  blob.assign(reinterpret_cast<const char*>(blob_field.get_ptr()), blob_field.get_length());
-  const char* const data = blob.data();
-  std::memcpy(to + column.length_bytes, &data, sizeof(data));
-}
 
 bool fits(const catalog::TableDefinition& table, const TABLE& opened) {
   if (opened.s->fields != table.columns.size()) return false;
@@ -132,21 +101,16 @@ Status CascadeContext::compute_columns(const table::Table& table, const codec::C
                       "', which has an index on a virtual column and was not opened for this "
                       "statement; change its rows first");
   }
+  VirtualColumns computed(*opened);
   for (std::size_t i = 0; i < columns.size(); ++i) {
-    if (columns[i].stored) copy_in(columns[i], record, *opened->field[i]);
+    if (wanted.test(i)) computed.add(*opened->field[i]);
   }
-  blobs.resize(columns.size());
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    if (!wanted.test(i)) continue;
-    Field* const field = opened->field[i];
-    const bool is_stored = version == Version::kStored;
-    const int errors = opened->update_virtual_field(field, is_stored);
-    if (!is_stored && errors != 0) {
-      return Status(ErrorCode::kInterrupted, "virtual column '" + definition.columns[i].name +
-                                                 "' of '" + definition.name +
-                                                 "' cannot be computed");
-    }
-    copy_out(*field, columns[i], record, blobs[i]);
+  using Conditions = VirtualColumns::Conditions;
+  const bool is_stored = version == Version::kStored;
+  if (!computed.compute_in(table.layout(), record, blobs,
+                           is_stored ? Conditions::kNone : Conditions::kAll)) {
+    return Status(ErrorCode::kInterrupted,
+                  "a virtual column of '" + definition.name + "' cannot be computed");
   }
   return Status::ok();
 }

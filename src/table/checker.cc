@@ -44,7 +44,7 @@ void Checker::make_entry(std::size_t index_number, const std::uint8_t* record,
   if (table_.has_expiry()) prepend_row_time(row_time_, value_);
 }
 
-Result<bool> Checker::run(std::uint8_t* record, const Complete& complete, const Report& report) {
+Result<bool> Checker::run(std::uint8_t* record, const CompleteRow& complete, const Report& report) {
   // Before the snapshot: what is in it, and not expired then, no compaction takes.
   const kv::ExpiryReading reading(database_.expiry_clock());
   if (table_.has_expiry()) {
@@ -65,7 +65,7 @@ Result<bool> Checker::run(std::uint8_t* record, const Complete& complete, const 
   return sound;
 }
 
-Status Checker::visit_rows(std::uint8_t* record, const Complete& complete, const Visit& visit) {
+Status Checker::visit_rows(std::uint8_t* record, const CompleteRow& complete, const Visit& visit) {
   const codec::ReadPlan plan =
       table_.primary().plan(codec::ColumnSet(table_.layout().columns.size(), true));
   rows_ = 0;
@@ -87,7 +87,7 @@ Status Checker::visit_rows(std::uint8_t* record, const Complete& complete, const
   return iterator.status();
 }
 
-Status Checker::digest_rows(std::uint8_t* record, const Complete& complete) {
+Status Checker::digest_rows(std::uint8_t* record, const CompleteRow& complete) {
   return visit_rows(record, complete, [this, record](std::string_view primary_key) {
     for (std::size_t i = 1; i < table_.index_count(); ++i) {
       make_entry(i, record, primary_key);
@@ -115,7 +115,7 @@ Status Checker::check_entries(std::size_t index_number, std::uint64_t& undecodab
 // Says what is wrong with an index that is known to differ from the rows.
 Status Checker::report_index(std::size_t index_number, const Digest& found,
                              std::uint64_t undecodable, std::uint8_t* record,
-                             const Complete& complete, const Report& report) {
+                             const CompleteRow& complete, const Report& report) {
   std::uint64_t wrong = 0;
   kv::PinnedValue stored;
   const Visit compare = [&](std::string_view primary_key) {

@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "kv/database.h"
+#include "table/complete_row.h"
 #include "table/interruption.h"
 #include "table/table.h"
 
@@ -26,14 +27,12 @@ namespace basalt::table {
 class Checker {
  public:
   using Report = std::function<void(const std::string& problem)>;
-  // Fills in the generated columns that are not stored, after a row was unpacked.
-  using Complete = std::function<Status(std::uint8_t* record)>;
 
   Checker(kv::Database& database, const Table& table, const Interruption& interruption);
 
   // `record` is a buffer of the table's record length. Returns whether the table is sound;
   // an error only if the check could not be done.
-  Result<bool> run(std::uint8_t* record, const Complete& complete, const Report& report);
+  Result<bool> run(std::uint8_t* record, const CompleteRow& complete, const Report& report);
 
  private:
   struct Digest {
@@ -46,11 +45,11 @@ class Checker {
   // Called with each row that decodes.
   using Visit = std::function<Status(std::string_view primary_key)>;
 
-  Status visit_rows(std::uint8_t* record, const Complete& complete, const Visit& visit);
-  Status digest_rows(std::uint8_t* record, const Complete& complete);
+  Status visit_rows(std::uint8_t* record, const CompleteRow& complete, const Visit& visit);
+  Status digest_rows(std::uint8_t* record, const CompleteRow& complete);
   Status check_entries(std::size_t index_number, std::uint64_t& undecodable, Digest& digest);
   Status report_index(std::size_t index_number, const Digest& found, std::uint64_t undecodable,
-                      std::uint8_t* record, const Complete& complete, const Report& report);
+                      std::uint8_t* record, const CompleteRow& complete, const Report& report);
   Status check_interruption();
   void make_entry(std::size_t index_number, const std::uint8_t* record,
                   std::string_view primary_key);

@@ -10,13 +10,13 @@ void add_columns(const catalog::IndexDefinition& index, codec::ColumnSet& column
   for (const catalog::KeyPartDefinition& part : index.parts) columns.set(part.column);
 }
 
-// What the entries are made of: their columns and those of the primary key, or all that a row has.
+// What the entries are made of: their columns and those of the primary key, or all that a row has
+// where it becomes another row, or others are computed of it.
 codec::ReadPlan plan_of_entries(const BuildTables& tables, std::span<const std::size_t> indexes) {
   const Table& table = tables.table;
   codec::ColumnSet wanted(tables.rows().layout().columns.size());
-  for (std::size_t i = 0; tables.replaces_primary() && i < table.layout().columns.size(); ++i) {
-    wanted.set(i);
-  }
+  const bool needs_all = tables.replaces_primary() || tables.complete != nullptr;
+  for (std::size_t i = 0; needs_all && i < table.layout().columns.size(); ++i) wanted.set(i);
   add_columns(table.index(0), wanted);
   for (const std::size_t index : indexes) add_columns(table.index(index), wanted);
   return tables.rows().primary().plan(wanted);
@@ -34,6 +34,7 @@ EntryMaker::EntryMaker(const BuildTables& tables, std::span<const std::size_t> i
 
 Status EntryMaker::read(std::string_view key, std::string_view row) {
   BASALT_TRY(tables_.rows().primary().read(key, row, plan_, record_.data()));
+  if (tables_.complete != nullptr) BASALT_TRY((*tables_.complete)(record_.data()));
   row_ = row;
   primary_key_ = key;
   if (!tables_.replaces_primary()) return Status::ok();

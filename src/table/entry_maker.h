@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "codec/primary_codec.h"
 #include "kv/database.h"
+#include "table/complete_row.h"
 #include "table/table.h"
 
 namespace basalt::table {
@@ -21,12 +22,15 @@ struct DuplicateRow {
   std::string row;  // as stored
 };
 
-// A table that gets new indexes, and where its rows are meanwhile. Both outlive it.
+// A table that gets new indexes, and where its rows are meanwhile. What it refers to outlives it.
 struct BuildTables {
   const Table& table;  // with the new indexes
   // Where it has another primary index then: the rows as they are, in the columns and the record
   // layout that `table` has, and perhaps others behind them. Else null.
   const Table* rows_before = nullptr;
+  // Where new indexes have columns that are not stored, else null. `record` is as of rows(). Rows
+  // are read by one thread then: that of whoever builds.
+  const CompleteRow* complete = nullptr;
 
   const Table& rows() const { return rows_before == nullptr ? table : *rows_before; }
   bool replaces_primary() const { return rows_before != nullptr; }
@@ -43,7 +47,7 @@ class EntryMaker {
   EntryMaker(const BuildTables& tables, std::span<const std::size_t> indexes);
 
   // A row of tables.rows(), as stored. What `key` and `row` lie in stays until its entries are
-  // made. kCorruption if it does not decode.
+  // made. kCorruption if it does not decode; errors of tables.complete.
   Status read(std::string_view key, std::string_view row);
   void make(std::size_t index_number, std::string& key, std::string& value);
 

@@ -24,12 +24,13 @@ constexpr std::uint64_t kFewBytes = std::uint64_t{4} << 20;
 IndexBuild::IndexBuild(kv::Database& database, txn::TransactionManager& transactions,
                        std::unique_ptr<const Table> altered,
                        std::unique_ptr<const Table> rows_before, std::vector<std::size_t> indexes,
-                       catalog::IndexId journal, const Resources& resources)
+                       catalog::IndexId journal, const Resources& resources, CompleteRow complete)
     : database_(database),
       transactions_(transactions),
       table_(std::move(altered)),
       rows_before_(std::move(rows_before)),
-      tables_{*table_, rows_before_.get()},
+      complete_(std::move(complete)),
+      tables_{*table_, rows_before_.get(), complete_ == nullptr ? nullptr : &complete_},
       indexes_(std::move(indexes)),
       journal_(journal),
       resources_(resources),
@@ -75,6 +76,18 @@ Result<std::uint64_t> IndexBuild::catch_up(const Interruption& interruption) {
   rows_ += static_cast<std::uint64_t>(updater.more_rows());
   snapshot_ = std::move(snapshot);
   return updater.rows();
+}
+
+Status IndexBuild::read_duplicate(std::uint8_t* record) const {
+  BASALT_ASSERT(duplicate_.has_value());
+  const bool is_completed = tables_.complete != nullptr;
+  codec::ColumnSet columns(table_->layout().columns.size(), is_completed);
+  for (const catalog::KeyPartDefinition& part : table_->index(duplicate_->index_number).parts) {
+    columns.set(part.column);
+  }
+  const codec::PrimaryCodec& rows = table_->primary();
+  BASALT_TRY(rows.read(duplicate_->primary_key, duplicate_->row, rows.plan(columns), record));
+  return is_completed ? complete_(record) : Status::ok();
 }
 
 Status catch_up_with_writers(std::span<IndexBuild* const> builds,

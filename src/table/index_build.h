@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "kv/database.h"
+#include "table/complete_row.h"
 #include "table/index_builder.h"
 #include "table/interruption.h"
 #include "table/journal.h"
@@ -27,17 +28,18 @@ namespace basalt::table {
 //             the table, and no change of it is open: then the indexes are those of the table.
 //             After an error it is of no more use.
 // Errors      Those of IndexBuilder and IndexUpdater.
-// Threads     One at a time; writers go on.
+// Threads     One at a time, and the same one where columns are computed; writers go on.
 class IndexBuild {
  public:
   using Resources = IndexBuilder::Resources;
 
   // `altered`: the table with its new indexes; `indexes`: their numbers there, in their order.
   // `rows_before`: as of BuildTables; if it is not null, `indexes` are all that there are.
+  // `complete`: as of BuildTables, where it is not empty.
   IndexBuild(kv::Database& database, txn::TransactionManager& transactions,
              std::unique_ptr<const Table> altered, std::unique_ptr<const Table> rows_before,
-             std::vector<std::size_t> indexes, catalog::IndexId journal,
-             const Resources& resources);
+             std::vector<std::size_t> indexes, catalog::IndexId journal, const Resources& resources,
+             CompleteRow complete = nullptr);
 
   Status build(const Interruption& interruption);
   // Returns how many rows were changed since, or may have been.
@@ -50,12 +52,15 @@ class IndexBuild {
   std::uint64_t rows() const { return rows_; }
   // After kDuplicateKey.
   const std::optional<DuplicateRow>& duplicate() const { return duplicate_; }
+  // Puts the values into `record` that the row of duplicate() has in common with another one.
+  Status read_duplicate(std::uint8_t* record) const;
 
  private:
   kv::Database& database_;
   txn::TransactionManager& transactions_;
   const std::unique_ptr<const Table> table_;
   const std::unique_ptr<const Table> rows_before_;
+  const CompleteRow complete_;
   const BuildTables tables_;
   const std::vector<std::size_t> indexes_;
   const catalog::IndexId journal_;

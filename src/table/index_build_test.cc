@@ -490,5 +490,111 @@ TEST_P(IndexBuildTest, WhatWasUndoneIsNotLookedForAgain) {
   EXPECT_EQ(keys.size(), 1u);
 }
 
+// The amount is in no row: it is computed of the code.
+class ComputedColumnTest : public testing::Test, protected test::NewDatabase {
+ protected:
+  static constexpr unsigned kNoAmount = 13;  // a code of which no amount can be computed
+
+  static codec::TableLayout layout() {
+    auto layout = test::make_layout();
+    layout.columns[test::kAmount].stored = false;
+    return layout;
+  }
+  static catalog::TableDefinition definition(bool is_unique) {
+    catalog::TableDefinition definition = test::make_definition(Keys::kId);
+    definition.columns[test::kAmount].stored = false;
+    definition.indexes[test::kByAmount].unique = is_unique;
+    definition.indexes[test::kByAmount].parts.resize(1);
+    return definition;
+  }
+  static Status compute(std::uint8_t* record) {
+    const codec::ColumnLayout amount = layout().columns[test::kAmount];
+    const auto code = load_le<std::uint32_t>(record + layout().columns[test::kCode].record_offset);
+    if (code == kNoAmount) return Status::of(ErrorCode::kInterrupted);
+    store_le(record + amount.record_offset, static_cast<std::int32_t>(code / 2));
+    std::uint8_t& nulls = record[amount.null_offset];
+    nulls = static_cast<std::uint8_t>(nulls & ~amount.null_mask);
+    if (code % 3 == 0) nulls = static_cast<std::uint8_t>(nulls | amount.null_mask);
+    return Status::ok();
+  }
+
+  ComputedColumnTest() {
+    catalog::TableDefinition first = definition(false);
+    first.indexes.resize(1);
+    const catalog::TablePointer created = must(catalog_.create(std::move(first)));
+    state_ = std::make_shared<TableState>(catalog_, created->id);
+    table_ = std::make_unique<Table>(created, layout(), state_);
+    writer_ = std::make_unique<Writer>(transactions_, *table_);
+    for (int id = 1; id <= kRows; ++id) writer_->insert(row_with(id, 1000 + 6 * id));
+    writer_->commit();
+  }
+
+  static Row row_with(int id, int code) {
+    Row row = row_of(id);
+    row.amount = -1;  // which counts for nothing
+    row.code = static_cast<std::uint32_t>(code);
+    return row;
+  }
+  // One of the indexes alone needs a column that it does not have.
+  std::unique_ptr<IndexBuild> begin(bool is_unique,
+                                    const std::vector<std::size_t>& indexes = {test::kByAmount}) {
+    altered_ = must(catalog_.reserve_indexes(definition(is_unique), {}));
+    const catalog::IndexId journal = catalog_.journal_of(altered_).value();
+    state_->journal.open(journal);
+    return std::make_unique<IndexBuild>(
+        *database_, transactions_, std::make_unique<Table>(altered_, layout(), state_), nullptr,
+        indexes, journal, IndexBuild::Resources{1 << 20, 2}, &ComputedColumnTest::compute);
+  }
+
+  std::shared_ptr<TableState> state_;
+  std::unique_ptr<Table> table_;
+  std::unique_ptr<Writer> writer_;
+  catalog::TablePointer altered_;
+  const test::NeverInterrupted never_;
+};
+
+TEST_F(ComputedColumnTest, EntriesHaveTheValuesOfEachRowBeforeAndAfterItsChanges) {
+  const auto build = begin(/*is_unique=*/false, kNew);
+  must(build->build(never_));
+  writer_->insert(row_with(1000, 7));
+  writer_->remove(1);
+  writer_->update(2, row_with(2, 8));
+  writer_->update(3, row_with(2003, 9));
+  writer_->update(4, row_with(4, 1000 + 6 * 4 + 1));  // with the same amount
+  writer_->commit();
+  EXPECT_EQ(must(build->catch_up(never_)), 6u);
+  state_->journal.close();
+  must(catalog_.publish_altered(altered_));
+  EXPECT_EQ(test::check(*database_, build->table(), compute), std::vector<std::string>());
+  EXPECT_FALSE(test::check(*database_, build->table()).empty());
+}
+
+TEST_F(ComputedColumnTest, AValueThatTwoRowsHaveIsTold) {
+  for (const int code : {2000, 2001, 2004}) writer_->insert(row_with(code - 1000, code));
+  writer_->commit();
+  const auto build = begin(/*is_unique=*/true);
+  must(build->build(never_));
+  writer_->insert(row_with(1003, 2006));
+  writer_->update(1000, row_with(1000, 2007));  // NULL gives way
+  writer_->commit();
+  EXPECT_EQ(must(build->catch_up(never_)), 2u);
+  for (const int code : {4000, 4001}) writer_->insert(row_with(code, code));
+  writer_->commit();
+  EXPECT_TRUE(fails_with(ErrorCode::kDuplicateKey, build->catch_up(never_)));
+  ASSERT_TRUE(build->duplicate().has_value());
+  test::Record record;
+  must(build->read_duplicate(record.data()));
+  EXPECT_EQ(record.row().amount, 2000);
+}
+
+TEST_F(ComputedColumnTest, WhatCannotBeComputedEndsTheBuild) {
+  const auto build = begin(/*is_unique=*/false);
+  must(build->build(never_));
+  writer_->insert(row_with(1000, kNoAmount));
+  writer_->commit();
+  EXPECT_TRUE(fails_with(ErrorCode::kInterrupted, build->catch_up(never_)));
+  EXPECT_TRUE(std::filesystem::is_empty(directory_ / "db/build"));
+}
+
 }  // namespace
 }  // namespace basalt::table

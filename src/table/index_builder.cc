@@ -65,7 +65,8 @@ Result<std::vector<KeyRange>> IndexBuilder::row_ranges() {
       anchors.push_back({prefix + anchor.key, file.anchor_distance});
     }
   }
-  return cut_range(table.whole_range(0), std::move(anchors), resources_.threads, kRowsOfRangeMin);
+  const std::size_t threads = tables_.complete == nullptr ? resources_.threads : 1;
+  return cut_range(table.whole_range(0), std::move(anchors), threads, kRowsOfRangeMin);
 }
 
 // Prepares so many sorts of each index.

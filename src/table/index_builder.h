@@ -25,10 +25,10 @@ namespace basalt::table {
 //             of the primary key, then each index, by ranges of its keys.
 // Rows        Those of a snapshot. What is committed later is an IndexUpdater's.
 // Requires    That the indexes have no entries, and that nobody reads or writes them yet. Their
-//             columns are stored.
+//             columns are stored, or computed by tables.complete.
 // Errors      kDuplicateKey, if rows have the same values in a unique index: duplicate() tells of
 //             one; kInterrupted; those of files as in bulk::ExternalSort, bulk::SstWriter and
-//             kv::Database::index_files() and ingest(); kCorruption if a row does not decode.
+//             kv::Database::index_files() and ingest(); those of EntryMaker::read().
 //             Entries may be there then, or some of the indexes'.
 class IndexBuilder {
  public:

@@ -28,7 +28,7 @@ namespace basalt::table {
 // Life cycle  add()... -> run(), once. After an error the indexes are of no more use.
 // Errors      kDuplicateKey, if rows have the same values in a unique index in the later snapshot:
 //             duplicate() tells of one; kInterrupted; as bulk::ExternalSort; as kv::Database::get()
-//             and write(); kCorruption if a row does not decode.
+//             and write(); those of EntryMaker::read().
 class IndexUpdater {
  public:
   struct Snapshots {

@@ -282,14 +282,15 @@ class AlwaysInterrupted final : public Interruption {
 };
 
 // What the checker has to say of the table; nothing if it is sound.
-inline std::vector<std::string> check(kv::Database& database, const Table& table) {
+inline std::vector<std::string> check(
+    kv::Database& database, const Table& table,
+    const CompleteRow& complete = [](std::uint8_t*) { return Status::ok(); }) {
   const NeverInterrupted never;
   Checker checker(database, table, never);
   Record record;
   std::vector<std::string> problems;
   const bool is_sound = basalt::test::must(checker.run(
-      record.data(), [](std::uint8_t*) { return Status::ok(); },
-      [&](const std::string& problem) { problems.push_back(problem); }));
+      record.data(), complete, [&](const std::string& problem) { problems.push_back(problem); }));
   EXPECT_EQ(is_sound, problems.empty());
   return problems;
 }

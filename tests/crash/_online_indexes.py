@@ -17,7 +17,8 @@ from tests.support import checks, spilling
 
 DATABASE = "online"
 _KEYS = 400
-_COLUMNS = "a INT, u INT, w BIGINT NOT NULL, s VARCHAR(40) COLLATE utf8mb4_general_ci, t TEXT"
+_COLUMNS = ("a INT, u INT, w BIGINT NOT NULL, s VARCHAR(40) COLLATE utf8mb4_general_ci, t TEXT, "
+            "v VARCHAR(60) AS (CONCAT(LEFT(s, 3), u)) VIRTUAL, r TEXT AS (REVERSE(t)) VIRTUAL")
 # One id is of one row each, whatever the primary key is.
 _KEYED = f"id INT NOT NULL, {_COLUMNS}, PRIMARY KEY (id), UNIQUE KEY id (id)"
 _TABLES = {
@@ -38,7 +39,7 @@ _OF_WRITERS = (*_WAITS, ER.DUP_ENTRY, ER.CHECKREAD, ER.TABLE_DEF_CHANGED, ER.ROW
 # The values of w are of one row each; not those of u, nor, without a primary key, of id.
 _INDEXES = (("x1", "INDEX x1 (a, s)"), ("x2", "INDEX x2 (s(3), u DESC)"),
             ("x3", "UNIQUE INDEX x3 (w, id)"), ("x4", "UNIQUE INDEX x4 (u, id, s)"),
-            ("x5", "INDEX x5 (t(4))"))
+            ("x5", "INDEX x5 (t(4))"), ("x8", "INDEX x8 (v, a)"), ("x9", "INDEX x9 (r(4), v(2))"))
 _PRIMARY_KEYS = ("(id)", "(id DESC)", "(id, w)", "(w, id)")
 _UNIQUE_W = ("x6", "UNIQUE INDEX x6 (w)")
 _UNIQUE_U = ("x7", "UNIQUE INDEX x7 (u)")
@@ -51,8 +52,9 @@ def create(server: Server) -> None:
         for table, text in _TABLES.items():
             cursor.execute(text)
             reference = f"1 + seq MOD {_KEYS}" if table == "child" else "seq"
-            cursor.execute(f"INSERT INTO {table} SELECT seq, {reference}, seq, 1000000000 + seq, "
-                           f"MD5(seq), REPEAT('t', seq) FROM seq_1_to_{_KEYS}")
+            cursor.execute(f"INSERT INTO {table} (id, a, u, w, s, t) SELECT seq, {reference}, seq, "
+                           "1000000000 + seq, MD5(seq), REPEAT('t', seq) "
+                           f"FROM seq_1_to_{_KEYS}")
 
 
 class Clients:
@@ -267,7 +269,8 @@ class Clients:
         """The table without what was added."""
         cursor.execute(f"SHOW CREATE TABLE {table}")
         text = cursor.fetchall()[0][1]
-        gone = [f"DROP INDEX {name}" for name in ("x1", "x2", "x3", "x4", "x5", "x6", "x7", "xc")
+        gone = [f"DROP INDEX {name}" for name in ("x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8",
+                                                  "x9", "xc")
                 if f"`{name}`" in text]
         if "`c`" in text:
             gone.append("DROP COLUMN c")

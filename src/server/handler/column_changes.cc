@@ -66,6 +66,21 @@ bool gives_name_away(const TABLE& table, const TABLE& altered, const catalog::Ta
   return false;
 }
 
+// Whether the same bytes may be another text, of columns that are equal to the server.
+bool has_other_text(const Field& before, const Field& after) {
+  const bool fills_up = ((before.flags | after.flags) & ZEROFILL_FLAG) != 0;
+  const bool has_width = fills_up || before.type() == MYSQL_TYPE_YEAR;
+  if (((before.flags ^ after.flags) & ZEROFILL_FLAG) != 0 ||
+      (has_width && before.field_length != after.field_length) ||
+      before.decimals() != after.decimals()) {
+    return true;
+  }
+  const TYPELIB* const values = before.get_typelib();
+  const TYPELIB* const values_after = after.get_typelib();
+  return before.vcol_info != nullptr && values != nullptr && values_after != nullptr &&
+         values->count != values_after->count;
+}
+
 bool is_made_not_null(const Field& before, const Field& after) {
   return before.maybe_null() && !after.maybe_null();
 }
@@ -153,6 +168,26 @@ Compare_keys compare_key_part(const Field& field, const Column_definition& to,
   if (is_same_length) return Compare_keys::Equal;
   const bool is_whole = part.length == field.key_length() && new_part.length == to.length;
   return is_whole ? Compare_keys::EqualButKeyPartLength : Compare_keys::NotEqual;
+}
+
+bool keeps_generated_values(const TABLE& table) {
+  for (Field* const* field = table.vfield; field != nullptr && *field != nullptr; ++field) {
+    if ((*field)->stored_in_db() || ((*field)->flags & PART_KEY_FLAG) != 0) return true;
+  }
+  return false;
+}
+
+bool changes_kept_values(const TABLE& table, const TABLE& altered, const Alter_info& info) {
+  if (!keeps_generated_values(table)) return false;
+  if (table.s->table_charset != altered.s->table_charset) return true;
+  // The server's own hidden columns are not among those of the statement.
+  if (altered.s->fields != info.create_list.elements) return true;
+  List_iterator_fast<Create_field> columns(const_cast<List<Create_field>&>(info.create_list));
+  for (uint i = 0; i < altered.s->fields; ++i) {
+    const Field* const before = columns++->field;
+    if (before != nullptr && has_other_text(*before, *altered.field[i])) return true;
+  }
+  return false;
 }
 
 std::optional<catalog::TableChange> find_changes(const TABLE& table, const TABLE& altered,

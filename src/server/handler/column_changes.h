@@ -28,6 +28,15 @@ std::optional<catalog::TableChange> find_changes(const TABLE& table, const TABLE
                                                  const ServerTable& translation,
                                                  bool replaces_null);
 
+// Whether something that was computed of a generated column is kept, in rows or in an index.
+bool keeps_generated_values(const TABLE& table);
+
+// Whether what was computed of a generated column, and is kept in rows or in an index, might be
+// another value by the definition of `altered`, though its expression and the columns of which it
+// is made are the same to the server: numbers with another text, other values of a generated ENUM,
+// and another collation of the table, which expressions take for what has none.
+bool changes_kept_values(const TABLE& table, const TABLE& altered, const Alter_info& info);
+
 // Whether rows may belong to other partitions because others, or in another order, are the columns
 // that KEY, RANGE COLUMNS or LIST COLUMNS distribute them by. KEY takes them in the order that they
 // have in the table, and the server does not follow names that columns exchange.

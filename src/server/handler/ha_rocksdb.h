@@ -7,12 +7,13 @@
 
 #include "server/convert/table_layout.h"
 #include "server/handler/cascaded_row.h"
+#include "server/handler/row_as_stored.h"
 #include "server/row_counts.h"
 #include "server/session.h"
 #include "stats/table_statistics.h"
 #include "table/bulk_load.h"
 #include "table/cursor.h"
-#include "table/index_builder.h"
+#include "table/index_build.h"
 #include "table/reference_enforcer.h"
 #include "table/row_batch.h"
 #include "table/row_writer.h"
@@ -226,6 +227,8 @@ class ha_rocksdb final : public handler {
   bool reads_semi_consistently() const;
   // Of the row that the server is about to change; nothing if no cascade can have changed it.
   std::optional<CascadedRow> cascaded_row();
+  std::string_view hidden_key() const;  // of the row that the cursor is at; else empty
+  Status find_stored_record(const uchar*& record);
   // After a write: ends own_transaction_, if there is one.
   int end_own_transaction(int error);
   // The same, or commits in the middle of the statement, if that is asked for.
@@ -279,8 +282,7 @@ class ha_rocksdb final : public handler {
   int refuse_null(const Field& before, const Field& after, const Alter_info& info, ulong row);
   Status set_counter(const Alter_inplace_info& info);
   bool fail_build(TABLE& altered, const std::vector<Alteration*>& alterations, Status status);
-  bool fail_duplicate(TABLE& altered, const table::Table& built,
-                      const table::DuplicateRow& duplicate);
+  bool fail_duplicate(TABLE& altered, const table::IndexBuild& build);
   // Translates a status; keeps its text for get_error_message().
   int report(Status status);
   // The same for a change of a row; null stands for a record that was not, or is no more.
@@ -335,6 +337,7 @@ class ha_rocksdb final : public handler {
   std::unique_ptr<txn::Transaction> own_transaction_;  // of a sequence
   std::unique_ptr<table::Cursor> cursor_;
   std::unique_ptr<table::RowWriter> writer_;
+  std::unique_ptr<RowAsStored> row_as_stored_;            // null where it is as the server has it
   std::unique_ptr<table::ReferenceEnforcer> references_;  // null until rows are written
   std::optional<lock::LockMode> row_lock_;
   bool skip_locked_ = false;

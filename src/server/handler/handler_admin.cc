@@ -2,6 +2,7 @@
 #include "server/convert/error_mapping.h"
 #include "server/handler/ha_rocksdb.h"
 #include "server/plugin.h"
+#include "server/virtual_columns.h"
 #include "table/checker.h"
 #include "server/mariadb.h"
 
@@ -36,10 +37,12 @@ int ha_rocksdb::analyze(THD* thd, HA_CHECK_OPT*) noexcept {
 
 int ha_rocksdb::check(THD* thd, HA_CHECK_OPT*) noexcept {
   table::Checker checker(the_engine().database(), opened(), Session::of(thd));
-  MY_BITMAP* const wanted = table->read_set;
-  table->read_set = &table->s->all_set;
-  const auto complete = [this](std::uint8_t*) {
-    if (table->vfield != nullptr) table->update_virtual_fields(this, VCOL_UPDATE_FOR_READ);
+  VirtualColumns indexed(*table);
+  for (Field* const* field = table->vfield; field != nullptr && *field != nullptr; ++field) {
+    if (((*field)->flags & PART_KEY_FLAG) != 0) indexed.add(**field);
+  }
+  const auto complete = [&indexed](std::uint8_t*) {
+    indexed.compute(VirtualColumns::Conditions::kNone);
     return Status::ok();
   };
   const auto report_problem = [thd](const std::string& problem) {
@@ -48,7 +51,6 @@ int ha_rocksdb::check(THD* thd, HA_CHECK_OPT*) noexcept {
     log_message(LogLevel::kError, "CHECK TABLE: " + problem);
   };
   Result<bool> sound = checker.run(table->record[0], complete, report_problem);
-  table->read_set = wanted;
   if (!sound.is_ok()) return admin_result(sound.status(), thd, "CHECK");
   return sound.value() ? HA_ADMIN_OK : HA_ADMIN_CORRUPT;
 }

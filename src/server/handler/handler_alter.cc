@@ -2,6 +2,7 @@
 
 #include "catalog/partition_names.h"
 #include "server/convert/table_layout.h"
+#include "server/handler/altered_virtual_columns.h"
 #include "server/handler/column_changes.h"
 #include "server/handler/definition_check.h"
 #include "server/handler/foreign_key_columns.h"
@@ -52,14 +53,8 @@ bool has(const Alter_inplace_info& info, alter_table_operations operations) {
 // Whether a VIRTUAL column may have another expression while all that is kept stays: nothing of it
 // was made of a generated column, nor checked, by whatever way that led to the expression.
 bool may_change_expressions(const TABLE& table) {
-  if (table.part_info != nullptr || table.s->table_check_constraints != 0 ||
-      table.s->field_check_constraints != 0) {
-    return false;
-  }
-  for (Field* const* field = table.vfield; field != nullptr && *field != nullptr; ++field) {
-    if ((*field)->stored_in_db() || ((*field)->flags & PART_KEY_FLAG) != 0) return false;
-  }
-  return true;
+  return table.part_info == nullptr && table.s->table_check_constraints == 0 &&
+         table.s->field_check_constraints == 0 && !keeps_generated_values(table);
 }
 
 // Of those that a new column's definition says the server tells by no flag.
@@ -130,7 +125,7 @@ class Alteration final : public inplace_alter_handler_ctx {
              catalog::TableChange change, catalog::ForeignKeyChanges foreign_keys,
              std::unique_ptr<kv::ExpiryReading> reading)
       : altered_(std::move(altered)),
-        builds_(!catalog::new_indexes(table, *altered_).empty()),
+        new_indexes_(catalog::new_indexes(table, *altered_)),
         change_(std::move(change)),
         foreign_keys_(std::move(foreign_keys)),
         reading_(std::move(reading)),
@@ -138,19 +133,23 @@ class Alteration final : public inplace_alter_handler_ctx {
   ~Alteration() override { abandon(); }
 
   // Whether there are new indexes to be built.
-  bool builds() const { return builds_; }
+  bool builds() const { return !new_indexes_.empty(); }
   const catalog::TableChange& change() const { return change_; }
   // Whether the dictionary has changed since it was made.
   bool is_outdated() const { return generation_ != the_engine().catalog().generation(); }
   // Until it is published or abandoned.
   const catalog::TableDefinition& definition() const { return *altered_; }
 
-  Status build(THD* thd, const codec::TableLayout& layout) {
-    Result<std::unique_ptr<table::IndexBuild>> begun =
-        the_engine().begin_build(altered_, change_, layout, sort_bytes_max(thd));
+  // `server_table` is the altered one, with the record layout `layout`. It outlives the build.
+  Status build(THD* thd, TABLE& server_table, const codec::TableLayout& layout) {
+    virtual_columns_.emplace(server_table, *altered_, new_indexes_);
+    Result<std::unique_ptr<table::IndexBuild>> begun = the_engine().begin_build(
+        altered_, change_, layout, sort_bytes_max(thd), virtual_columns_->completion());
     if (!begun.is_ok()) return begun.take_status();
     build_ = std::move(begun.value());
-    return build_->build(Session::of(thd));
+    Status status = build_->build(Session::of(thd));
+    virtual_columns_->stop_warnings();
+    return status;
   }
   // While nobody writes.
   Status complete(THD* thd) {
@@ -176,10 +175,11 @@ class Alteration final : public inplace_alter_handler_ctx {
   }
 
  private:
-  catalog::TablePointer altered_;  // null when it is published or abandoned
-  const bool builds_;
+  catalog::TablePointer altered_;               // null when it is published or abandoned
+  const std::vector<std::size_t> new_indexes_;  // their numbers
   const catalog::TableChange change_;
   const catalog::ForeignKeyChanges foreign_keys_;
+  std::optional<AlteredVirtualColumns> virtual_columns_;  // of the new indexes
   std::unique_ptr<table::IndexBuild> build_;
   // Until the dictionary says how long rows live now, compactions take no more than what is said to
   // be gone. Null if they live as long as before.
@@ -275,6 +275,7 @@ enum_alter_inplace_result ha_rocksdb::check_if_supported_inplace_alter(
   const bool is_possible =
       !has(*info, ~(kServersOwn | kOfDictionary | kOfColumns | kBuilding)) &&
       (!has(*info, ALTER_VIRTUAL_GCOL_EXPR) || may_change_expressions(*table)) &&
+      !changes_kept_values(*table, *altered, *info->alter_info) &&
       may_set_counter(*table, *altered, *info) && !info->ignore && !is_sequence() &&
       table_share->tmp_table == NO_TMP_TABLE && info->alter_info->partition_flags == 0 &&
       (table->part_info == nullptr) == (altered->part_info == nullptr) &&
@@ -381,7 +382,7 @@ bool ha_rocksdb::inplace_alter_table(TABLE* altered, Alter_inplace_info* info) n
   if (!alteration->builds()) return false;
   const ServerTable translation =
       translate_table(*altered, opened().definition().name, g_plugin->collations);
-  Status status = alteration->build(ha_thd(), translation.layout);
+  Status status = alteration->build(ha_thd(), *altered, translation.layout);
   const std::vector<Alteration*> alterations = all_alterations(*info);
   if (status.is_ok()) status = catch_up(ha_thd(), alterations);
   return fail_build(*altered, alterations, std::move(status));
@@ -438,27 +439,21 @@ bool ha_rocksdb::fail_build(TABLE& altered, const std::vector<Alteration*>& alte
     for (const Alteration* const alteration : alterations) {
       const table::IndexBuild* const build = alteration->index_build();
       if (build == nullptr || !build->duplicate().has_value()) continue;
-      return fail_duplicate(altered, build->table(), *build->duplicate());
+      return fail_duplicate(altered, *build);
     }
   }
   warn_if_undecided(ha_thd(), status);
   return fail_statement(std::move(status));
 }
 
-// Puts the values into the record, from which the server makes its message. `built` may be another
-// partition than this. Always true.
-bool ha_rocksdb::fail_duplicate(TABLE& altered, const table::Table& built,
-                                const table::DuplicateRow& duplicate) {
-  codec::ColumnSet columns(built.layout().columns.size());
-  for (const catalog::KeyPartDefinition& part : built.index(duplicate.index_number).parts) {
-    columns.set(part.column);
-  }
-  Status status = built.primary().read(duplicate.primary_key, duplicate.row,
-                                       built.primary().plan(columns), altered.record[0]);
+// Puts the values into the record, from which the server makes its message. `build` may be of
+// another partition than this. Always true.
+bool ha_rocksdb::fail_duplicate(TABLE& altered, const table::IndexBuild& build) {
+  Status status = build.read_duplicate(altered.record[0]);
   if (!status.is_ok()) return fail_statement(std::move(status));
   const ServerTable translation =
       translate_table(altered, opened().definition().name, g_plugin->collations);
-  const unsigned index = translation.server_index(duplicate.index_number);
+  const unsigned index = translation.server_index(build.duplicate()->index_number);
   print_keydup_error(&altered, &altered.key_info[index], MYF(0));
   return true;
 }

@@ -100,6 +100,7 @@ int ha_rocksdb::open(const char* name, int, uint) noexcept {
     return report(std::move(status));
   }
   bind();
+  row_as_stored_ = RowAsStored::make(*table);
   for (uint i = 0; i < table->s->keys; ++i) {
     const std::size_t number = our_index(i);
     if (number == 0) continue;

@@ -101,6 +101,15 @@ int ha_rocksdb::end_own_transaction(int error) {
   return error;
 }
 
+std::string_view ha_rocksdb::hidden_key() const {
+  return opened().has_hidden_key() ? std::string_view(cursor_->primary_key()) : std::string_view();
+}
+
+Status ha_rocksdb::find_stored_record(const uchar*& record) {
+  if (row_as_stored_ == nullptr) return Status::ok();
+  return row_as_stored_->read(*table, opened(), *writer_, transaction(), hidden_key(), record);
+}
+
 std::optional<CascadedRow> ha_rocksdb::cascaded_row() {
   // A sequence's row belongs to no session.
   if (session_ == nullptr || !session_->cascade_context().have_changed(opened().definition().id)) {
@@ -110,9 +119,7 @@ std::optional<CascadedRow> ha_rocksdb::cascaded_row() {
                       .table = opened(),
                       .writer = *writer_,
                       .transaction = transaction(),
-                      .hidden_key = opened().has_hidden_key()
-                                        ? std::string_view(cursor_->primary_key())
-                                        : std::string_view(),
+                      .hidden_key = hidden_key(),
                       .references = references_.get()});
 }
 
@@ -128,8 +135,11 @@ int ha_rocksdb::update_row(const uchar* old_record, const uchar* new_record) noe
   // The server does not compare where it has not asked for all columns that it writes.
   if (writer_->is_same_row(old_record, new_record)) return HA_ERR_RECORD_IS_THE_SAME;
   if (has_expiry()) writer_->set_statement_time(statement_time(ha_thd()));
-  Status status = writer_->update(transaction(), old_record, new_record,
-                                  opened().has_hidden_key() ? cursor_->primary_key() : "");
+  const uchar* stored_record = old_record;
+  Status status = find_stored_record(stored_record);
+  if (status.is_ok()) {
+    status = writer_->update(transaction(), stored_record, new_record, hidden_key());
+  }
   if (status.is(ErrorCode::kDuplicateKey)) {
     fill_duplicate_position();
     return HA_ERR_FOUND_DUPP_KEY;
@@ -150,8 +160,9 @@ int ha_rocksdb::delete_row(const uchar* record) noexcept {
     // As InnoDB has it: what the statement wanted has been done.
     if (outcome == CascadedRow::Outcome::kRemoved) return 0;
   }
-  Status status = writer_->remove(transaction(), record,
-                                  opened().has_hidden_key() ? cursor_->primary_key() : "");
+  const uchar* stored_record = record;
+  Status status = find_stored_record(stored_record);
+  if (status.is_ok()) status = writer_->remove(transaction(), stored_record, hidden_key());
   if (!status.is_ok()) {
     return end_own_transaction(report_change(std::move(status), record, nullptr));
   }
