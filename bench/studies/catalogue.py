@@ -7,14 +7,14 @@ from collections.abc import Iterable, Sequence
 from basaltcli.errors import BasaltError
 
 from lab.study import Study
-from studies import (binlog_cost, by_hand, cloud_iops, constrained_sysbench, defaults, durability,
-                     foreign_keys, goals, icp, insert_benchmark, large_transactions, linkbench,
-                     memory_sweep, noise, range_scans, storage_speed)
+from studies import (binlog_cost, by_hand, cloud_iops, constrained_sysbench, defaults, definitions,
+                     durability, foreign_keys, goals, icp, insert_benchmark, large_transactions,
+                     linkbench, memory_sweep, noise, range_scans, storage_speed)
 
 STUDIES: Sequence[Study] = tuple(study.STUDY for study in (
     memory_sweep, cloud_iops, icp, constrained_sysbench, insert_benchmark, defaults, range_scans,
     binlog_cost, large_transactions, linkbench, storage_speed, durability, noise, goals, by_hand,
-    foreign_keys))
+    foreign_keys, definitions))
 
 
 def chosen_studies(names: Iterable[str]) -> Sequence[Study]:

@@ -290,7 +290,7 @@ def _bench(context: Context) -> Outcome:
                             case.find("failure") is None and case.find("error") is None)
     outcome.add("every study, smallest form",
                 _program(["./basalt", "bench", "run", "--smoke", "--new", "all", "goals",
-                          "by_hand", "foreign_keys"], env))
+                          "by_hand", "foreign_keys", "definitions"], env))
     return outcome
 
 
