@@ -1,5 +1,6 @@
 #include "server/virtual_columns.h"
 
+#include <cstddef>
 #include <cstring>
 
 #include "table/record_values.h"
@@ -58,38 +59,72 @@ class Listener final : public Internal_error_handler {
   bool has_heard_error_ = false;
 };
 
-// In the table's tmp_set, which may have others already.
-void mark_with_bases(Field& column) {
+// Columns of a table, by their numbers there.
+class FieldSet {
+ public:
+  explicit FieldSet(const TABLE& table) : bits_((table.s->fields + kBits - 1) / kBits) {
+    my_bitmap_init(&set_, bits_.data(), table.s->fields);
+  }
+  FieldSet(const FieldSet&) = delete;
+  FieldSet& operator=(const FieldSet&) = delete;
+
+  bool has(const Field& field) const { return bitmap_is_set(&set_, field.field_index); }
+  void add(const Field& field) { bitmap_set_bit(&set_, field.field_index); }
+  // Those that an expression names.
+  void add_named_by(TABLE& table, Item& expression) {
+    // The server may be using the table's own set: as its read set, while it has a handler cloned.
+    const MY_BITMAP servers = table.tmp_set;
+    table.tmp_set = set_;
+    expression.walk(&Item::add_field_to_set_processor, true, &table);
+    table.tmp_set = servers;
+  }
+
+ private:
+  static constexpr std::size_t kBits = 8 * sizeof(my_bitmap_map);
+
+  std::vector<my_bitmap_map> bits_;
+  MY_BITMAP set_{};
+};
+
+std::ptrdiff_t count_generated(const TABLE& table) {
+  Field** end = table.vfield;
+  while (*end != nullptr) ++end;
+  return end - table.vfield;
+}
+
+bool is_virtual(const Field& field) { return field.vcol_info != nullptr && !field.stored_in_db(); }
+
+// A column that is VIRTUAL and what it is made of, down to what rows have. No expression names a
+// generated column that comes later in the table: the server refuses it.
+void add_with_bases(const Field& column, FieldSet& columns) {
   TABLE& table = *column.table;
-  MY_BITMAP* const read_set = table.read_set;
-  table.read_set = &table.tmp_set;
-  table.mark_virtual_column_with_deps(&column);
-  table.read_set = read_set;
+  columns.add(column);
+  for (Field** last = table.vfield + count_generated(table); last != table.vfield;) {
+    Field& generated = **--last;
+    if (!is_virtual(generated) || !columns.has(generated)) continue;
+    columns.add_named_by(table, *generated.vcol_info->expr);
+  }
 }
 
 }  // namespace
 
-bool VirtualColumns::is_made_of_stored(Field& column) {
-  TABLE& table = *column.table;
-  bitmap_clear_all(&table.tmp_set);
-  mark_with_bases(column);
-  for (Field* const* generated = table.vfield; *generated != nullptr; ++generated) {
-    const bool is_stored = (*generated)->stored_in_db();
-    if (is_stored && bitmap_is_set(&table.tmp_set, (*generated)->field_index)) return true;
+bool VirtualColumns::is_made_of_stored(const Field& column) {
+  FieldSet needed(*column.table);
+  add_with_bases(column, needed);
+  for (Field* const* field = column.table->vfield; *field != nullptr; ++field) {
+    if ((*field)->stored_in_db() && needed.has(**field)) return true;
   }
   return false;
 }
 
-// No expression refers to a generated column that comes later in the table: the server refuses it.
-void VirtualColumns::add(Field& column) {
-  if (column.stored_in_db()) return;
-  bitmap_clear_all(&table_.tmp_set);
-  for (Field* const known : columns_) bitmap_set_bit(&table_.tmp_set, known->field_index);
-  mark_with_bases(column);
+void VirtualColumns::add(const Field& column) {
+  if (!is_virtual(column)) return;
+  FieldSet needed(table_);
+  for (const Field* const known : columns_) needed.add(*known);
+  add_with_bases(column, needed);
   columns_.clear();
-  for (Field* const* generated = table_.vfield; *generated != nullptr; ++generated) {
-    if ((*generated)->stored_in_db()) continue;
-    if (bitmap_is_set(&table_.tmp_set, (*generated)->field_index)) columns_.push_back(*generated);
+  for (Field* const* field = table_.vfield; *field != nullptr; ++field) {
+    if (is_virtual(**field) && needed.has(**field)) columns_.push_back(*field);
   }
 }
 

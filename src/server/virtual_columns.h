@@ -23,10 +23,10 @@ class VirtualColumns {
   explicit VirtualColumns(TABLE& table) : table_(table) {}
 
   // A column of the table. One that is stored counts for nothing.
-  void add(Field& column);
+  void add(const Field& column);
 
   // Whether a VIRTUAL column is made of generated columns that are stored.
-  static bool is_made_of_stored(Field& column);
+  static bool is_made_of_stored(const Field& column);
 
   bool is_empty() const { return columns_.empty(); }
   const std::vector<Field*>& columns() const { return columns_; }

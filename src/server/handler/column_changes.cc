@@ -75,10 +75,22 @@ bool has_other_text(const Field& before, const Field& after) {
       before.decimals() != after.decimals()) {
     return true;
   }
+  if (before.vcol_info == nullptr) return false;
+  // What a column has no room for is cut off.
+  if (before.cmp_type() != STRING_RESULT && before.field_length != after.field_length) return true;
   const TYPELIB* const values = before.get_typelib();
   const TYPELIB* const values_after = after.get_typelib();
-  return before.vcol_info != nullptr && values != nullptr && values_after != nullptr &&
-         values->count != values_after->count;
+  return values != nullptr && values_after != nullptr && values->count != values_after->count;
+}
+
+// Also where the server takes two for the same, as it does LIKE and NOT LIKE.
+bool has_other_expression(const Field& before, const Field& after) {
+  if (before.vcol_info == nullptr || after.vcol_info == nullptr) return false;
+  String text;
+  String text_after;
+  before.vcol_info->print(&text);
+  after.vcol_info->print(&text_after);
+  return !text.eq(&text_after, &my_charset_bin);
 }
 
 bool is_made_not_null(const Field& before, const Field& after) {
@@ -185,7 +197,11 @@ bool changes_kept_values(const TABLE& table, const TABLE& altered, const Alter_i
   List_iterator_fast<Create_field> columns(const_cast<List<Create_field>&>(info.create_list));
   for (uint i = 0; i < altered.s->fields; ++i) {
     const Field* const before = columns++->field;
-    if (before != nullptr && has_other_text(*before, *altered.field[i])) return true;
+    if (before == nullptr) continue;
+    if (has_other_text(*before, *altered.field[i]) ||
+        has_other_expression(*before, *altered.field[i])) {
+      return true;
+    }
   }
   return false;
 }

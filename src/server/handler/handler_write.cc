@@ -132,11 +132,13 @@ int ha_rocksdb::update_row(const uchar* old_record, const uchar* new_record) noe
     if (outcome == CascadedRow::Outcome::kRemoved) return 0;
     if (outcome == CascadedRow::Outcome::kGone) return HA_ERR_RECORD_IS_THE_SAME;
   }
-  // The server does not compare where it has not asked for all columns that it writes.
-  if (writer_->is_same_row(old_record, new_record)) return HA_ERR_RECORD_IS_THE_SAME;
-  if (has_expiry()) writer_->set_statement_time(statement_time(ha_thd()));
   const uchar* stored_record = old_record;
   Status status = find_stored_record(stored_record);
+  // The server does not compare where it has not asked for all columns that it writes.
+  if (status.is_ok() && writer_->is_same_row(stored_record, new_record)) {
+    return HA_ERR_RECORD_IS_THE_SAME;
+  }
+  if (has_expiry()) writer_->set_statement_time(statement_time(ha_thd()));
   if (status.is_ok()) {
     status = writer_->update(transaction(), stored_record, new_record, hidden_key());
   }

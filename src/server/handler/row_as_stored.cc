@@ -29,13 +29,23 @@ Status RowAsStored::read(TABLE& server_table, const table::Table& table, table::
   if (!exists) return Status::ok();  // whoever changes it says so
   record = row_.data();
   if (computed_.is_empty()) return Status::ok();
-  // Whatever is in the server's record, and in the buffers that its BLOBs lie in, stays.
+  // What the server has in its record, and in the buffers that BLOBs of that, or of others, lie in,
+  // stays as it is.
   uchar* const servers = server_table.record[0];
   servers_.assign(servers, servers + length);
+  exchange_buffers();
   computed_.compute_in(table.layout(), row_.data(), blobs_, VirtualColumns::Conditions::kNone);
+  exchange_buffers();
   std::memcpy(servers, servers_.data(), length);
-  computed_.compute(VirtualColumns::Conditions::kNone);
   return Status::ok();
+}
+
+void RowAsStored::exchange_buffers() {
+  for (std::size_t i = 0; i < computed_.columns().size(); ++i) {
+    Field* const column = computed_.columns()[i];
+    const bool is_blob = (column->flags & BLOB_FLAG) != 0;
+    if (is_blob) static_cast<Field_blob*>(column)->swap(buffers_[i], /*set_read_value=*/false);
+  }
 }
 
 }  // namespace basalt::server

@@ -27,7 +27,8 @@ class RowAsStored {
   // Null if no index of the table depends on generated columns that are stored. `server_table`
   // outlives it.
   static std::unique_ptr<RowAsStored> make(TABLE& server_table);
-  explicit RowAsStored(const VirtualColumns& computed) : computed_(computed) {}
+  explicit RowAsStored(const VirtualColumns& computed)
+      : computed_(computed), buffers_(computed_.columns().size()) {}
 
   // Makes `record`, which tells of the row, one of its own, where all is as it is stored, until the
   // next call. The transaction has locked the row. `hidden_key`: as of RowWriter.
@@ -35,10 +36,13 @@ class RowAsStored {
               txn::Transaction& transaction, std::string_view hidden_key, const uchar*& record);
 
  private:
+  void exchange_buffers();
+
   VirtualColumns computed_;  // of indexes, made of generated columns that are stored
   std::vector<uchar> row_;
   std::vector<uchar> servers_;
   std::vector<std::string> blobs_;
+  std::vector<String> buffers_;  // of each computed column that is a BLOB
 };
 
 }  // namespace basalt::server
