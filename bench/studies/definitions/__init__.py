@@ -90,7 +90,7 @@ _NAMES: Mapping[str, str] = {
     "rebuild": "FORCE",
     "create_select": "CREATE TABLE ... SELECT",
     "load_data": "LOAD DATA",
-    "restore": "restore of a dump",
+    "load_dump": "restore of a dump",
     "truncate": "TRUNCATE",
     "drop": "DROP TABLE",
 }
@@ -111,7 +111,7 @@ def _steps(files: _Files) -> Sequence[tuple[str, Step, Step, Step]]:
          _statements("CREATE TABLE copied (PRIMARY KEY (id), KEY k (k)) {options} "
                      "SELECT * FROM sbtest1"), nothing),
         ("load_data", _statements("CREATE TABLE loaded LIKE sbtest1"), files.load, nothing),
-        ("restore", _statements("DROP TABLE IF EXISTS copied", "CREATE DATABASE restored"),
+        ("load_dump", _statements("DROP TABLE IF EXISTS copied", "CREATE DATABASE restored"),
          files.restore, nothing),
         ("truncate", nothing, _statements("TRUNCATE TABLE loaded"),
          _statements("DROP TABLE loaded")),
@@ -245,7 +245,7 @@ def _written(server: MeasuredServer) -> int:
 def _count_rows(trial: Trial, server: MeasuredServer, step: str, rows: int) -> None:
     """What a step leaves in the tables that it fills or empties."""
     expected = {"create_select": ("copied", rows), "load_data": ("loaded", rows),
-                "restore": ("restored.sbtest1", rows), "truncate": ("loaded", 0)}
+                "load_dump": ("restored.sbtest1", rows), "truncate": ("loaded", 0)}
     if step not in expected:
         return
     table, wanted = expected[step]

@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
-from lab import measures
+from lab import measures, sysbench
 from lab.cell import Cell
 from lab.charts import Bars, Chart
+from lab.histogram import Histogram
 from lab.judging import cell, ratio_claim
 from lab.metrics import Metric
 from lab.results import Results
 from lab.server import MeasuredServer
 from lab.setup import BASALT, D1, INNODB, MIB, MYROCKS, Limits, Setup
 from lab.study import Claim, Finding, Size, Study, Verdict
+from lab.sysbench import ClientResult
 from lab.trial import Trial
 from workloads.large_transaction import LargeTransaction, Outcome, Statement
+from workloads.sysbench_oltp import SysbenchOltp
 
 # A guess of what the three statements take, by which the time of a run is foretold.
 _SECONDS = {Size.SMOKE: 1, Size.QUICK: 6, Size.FULL: 30, Size.LONG: 600}
 _ATOMIC, _UNDONE, _MIDDLE = "one transaction", "rolled back", "commits in the middle"
+_BESIDE = "beside 16 clients"
 _ROWS = {Size.SMOKE: 2000, Size.QUICK: 250_000, Size.FULL: 500_000, Size.LONG: 8_000_000}
 # Rows have 100 bytes, and where it takes long 250: two gigabytes.
 _HASHES = {Size.SMOKE: 2, Size.QUICK: 2, Size.FULL: 2, Size.LONG: 6}
 _LIMIT = 512
+_ROWS_OF_CLIENTS = 5000
+_SECONDS_OF_PIECE = 3
 # In transactions of 8 million rows InnoDB takes 150 MB beside its pool. With the 362 MB that other
 # studies give it under this limit there is no memory left for mariadbd's own code: it pages that in
 # all the time, and an hour is not enough.
@@ -80,6 +88,10 @@ class LargeTransactions(Study):
         cells = [Cell(name, atomic, _setups(size), {}, limits, D1, threads=1,
                       seconds=_SECONDS[size], warm_seconds=0) for name in (_ATOMIC, _UNDONE)]
         middle = dataclasses.replace(atomic, is_atomic=False)
+        # Stock MyRocks is killed for its memory, or refuses.
+        beside = [setup for setup in _setups(size) if setup is not MYROCKS]
+        cells.append(Cell(_BESIDE, atomic, beside, {}, limits, D1, threads=16,
+                          seconds=_SECONDS[size], warm_seconds=0))
         return [*cells, Cell(_MIDDLE, middle, (MYROCKS,), {}, limits, D1, threads=1,
                              seconds=_SECONDS[size], warm_seconds=0)]
 
@@ -87,6 +99,9 @@ class LargeTransactions(Study):
         """Each statement in a window of its own; errors are results here."""
         workload = cell.workload
         assert isinstance(workload, LargeTransaction)
+        if cell.name == _BESIDE:
+            _measure_beside_clients(trial, workload)
+            return
         trial.record.unit = "row"
         with trial.serving() as server:
             for statement in Statement:
@@ -125,6 +140,50 @@ class LargeTransactions(Study):
         return tuple(Bars(f"{statement.name.replace('_', ' ')}, one transaction",
                           metric=f"{statement.name.lower()}_seconds", y_label="seconds")
                      for statement in Statement)
+
+
+def _measure_beside_clients(trial: Trial, workload: LargeTransaction) -> None:
+    """The UPDATE, while clients change rows of other tables, and some seconds before and behind."""
+    small = SysbenchOltp(tables=4, rows=_ROWS_OF_CLIENTS, script="oltp_write_only")
+    with trial.serving() as server:
+        small.prepare(server)
+        stops = threading.Event()
+        with ThreadPoolExecutor(1) as pool, trial.window(server) as measured:
+            # In pieces, since nobody knows when the statement ends.
+            clients = pool.submit(_run_until, stops, small, trial, server)
+            outcome = workload.run(server, Statement.UPDATE)
+            stops.set()
+            results = clients.result()
+        assert measured.window is not None
+        trial.note(update=outcome.error or f"done in {outcome.seconds:.1f} s")
+        if outcome.is_done:
+            trial.record.values["update_seconds"] = outcome.seconds
+        _keep_pieces(trial, results)
+        trial.check(server)
+        trial.record.problems += small.check(server)
+
+
+def _keep_pieces(trial: Trial, results: Sequence[ClientResult]) -> None:
+    """As Trial.keep_clients() of one client."""
+    rates = [rate for result in results for rate in result.rates]
+    latency = Histogram.merged(result.latency for result in results).summary()
+    trial.record.unit = results[0].client.unit
+    trial.record.seconds = [round(rate, 1) for rate in rates]
+    trial.record.latency[results[0].client.label] = latency
+    trial.record.values |= measures.steadiness(rates)
+    trial.record.values |= {f"{name}_ms": value for name, value in latency.items()
+                            if name != "count"}
+    trial.record.values["per_second"] = (sum(result.units for result in results)
+                                         / sum(result.seconds for result in results))
+
+
+def _run_until(stops: threading.Event, workload: SysbenchOltp, trial: Trial,
+               server: MeasuredServer) -> list[ClientResult]:
+    results: list[ClientResult] = []
+    while not results or not stops.is_set():
+        load = workload.load(trial.cell.threads, _SECONDS_OF_PIECE, trial.seed + len(results))
+        results += sysbench.run_load(load, server.socket)
+    return results
 
 
 def _keep_rollback(trial: Trial, outcome: Outcome) -> None:
