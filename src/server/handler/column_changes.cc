@@ -77,7 +77,7 @@ bool has_other_text(const Field& before, const Field& after) {
   }
   if (before.vcol_info == nullptr) return false;
   // What a column has no room for is cut off.
-  if (before.cmp_type() != STRING_RESULT && before.field_length != after.field_length) return true;
+  if (before.cmp_type() == REAL_RESULT && before.field_length != after.field_length) return true;
   const TYPELIB* const values = before.get_typelib();
   const TYPELIB* const values_after = after.get_typelib();
   return values != nullptr && values_after != nullptr && values->count != values_after->count;

@@ -107,6 +107,12 @@ std::string_view ha_rocksdb::hidden_key() const {
 
 Status ha_rocksdb::find_stored_record(const uchar*& record) {
   if (row_as_stored_ == nullptr) return Status::ok();
+  // These pass on the row as they have read it.
+  const int command = thd_sql_command(ha_thd());
+  if (command == SQLCOM_UPDATE || command == SQLCOM_UPDATE_MULTI ||
+      command == SQLCOM_DELETE_MULTI) {
+    return Status::ok();
+  }
   return row_as_stored_->read(*table, opened(), *writer_, transaction(), hidden_key(), record);
 }
 

@@ -21,7 +21,7 @@ namespace basalt::server {
 // server's record the row's entries in indexes would not be found, and stay.
 //
 // Cost      A point read of the row, in tables where an index has such a column, or one that is
-//           made of it.
+//           made of it; of an UPDATE none, which has the row as it was read.
 class RowAsStored {
  public:
   // Null if no index of the table depends on generated columns that are stored. `server_table`
