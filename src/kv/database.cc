@@ -36,6 +36,7 @@
 #include "wal/wal_check.h"
 #include "wal/wal_continuity.h"
 #include "wal/wal_marks.h"
+#include "wal/wal_paths.h"
 
 namespace basalt::kv {
 namespace {
@@ -205,8 +206,19 @@ Status Database::verify_wals() {
 
 // Decides what becomes of an opening that has met a gap between two WALs: an error, or another one
 // without what lies behind the gap.
-Status Database::handle_wal_gap() {
+Status Database::handle_wal_gap(wal::WalContinuity::TakenBefore& taken_before) {
   const wal::WalGap& gap = *continuity_->gap();
+  // Where the numbers were taken by files that were ingested there is none. Each WAL is asked once.
+  const std::uint64_t wal = wal::wal_number(gap.path).value_or(0);
+  if (!taken_before.contains(wal)) {
+    Result<std::uint64_t> taken = wal::numbers_taken_before(options_.directory, wal);
+    if (!taken.is_ok()) return taken.take_status();
+    taken_before[wal] = taken.value();
+    if (taken.value() > 0) {
+      files_->refuse_no_more();
+      return Status::ok();
+    }
+  }
   const std::string found = "the WAL '" + gap.path + "' begins with change " +
                             std::to_string(gap.number) + ", and those from " +
                             std::to_string(gap.missing) +
@@ -250,12 +262,13 @@ Status Database::open_families() {
   transaction_options.skip_concurrency_control = true;
   transaction_options.write_policy = rdb::TxnDBWritePolicy::WRITE_COMMITTED;
   Status opened;
+  wal::WalContinuity::TakenBefore taken_before;
   do {
-    continuity_ = std::make_unique<wal::WalContinuity>(*files_);
+    continuity_ = std::make_unique<wal::WalContinuity>(*files_, taken_before);
     db_options.wal_filter = continuity_.get();
     opened = rdb::from_rocksdb(rdb::TransactionDB::Open(
         db_options, transaction_options, options_.directory, descriptors.value(), &handles, &db_));
-    if (continuity_->gap()) BASALT_TRY(handle_wal_gap());
+    if (continuity_->gap()) BASALT_TRY(handle_wal_gap(taken_before));
   } while (continuity_->gap());
   BASALT_TRY(std::move(opened));
   BASALT_ASSERT(handles.size() == descriptors.value().size());

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -383,7 +384,7 @@ class Database {
   Database(const Machine& machine, const DatabaseOptions& given,
            std::shared_ptr<rdb::FileSystem> files);
   Status verify_wals();
-  Status handle_wal_gap();
+  Status handle_wal_gap(std::map<std::uint64_t, std::uint64_t>& taken_before);
   Status open_families();
   Result<std::vector<rdb::ColumnFamilyDescriptor>> stored_families(const rdb::DBOptions& options);
   // With what administrators give to the family of that name on top.

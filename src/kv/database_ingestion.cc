@@ -90,7 +90,7 @@ Status Database::ingest(std::span<const FamilyFiles> files, Ingested seen) {
   const MutexLock guard(ingestion_mutex_);
   BASALT_TRY(write_mark({wal::WalMark::Kind::kIngesting, file_count}));
   BASALT_TRY(write_wal([&] { return db_->GetBaseDB()->IngestExternalFiles(families); }));
-  return write_mark({wal::WalMark::Kind::kIngested, 0});
+  return write_mark({wal::WalMark::Kind::kIngested, file_count});
 }
 
 Status Database::make_way(std::span<const FamilyId> families, const KeyRange& range) {

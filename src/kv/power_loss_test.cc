@@ -17,6 +17,7 @@
 #include "kv/test_directory.h"
 #include "rdb/status_conversion.h"
 #include "wal/faulty_file_system.h"
+#include "wal/wal_marks.h"
 
 // Goal: the WALs have no hole. What a machine that stops leaves of them ends somewhere, and what
 // comes later is not there; WALs with a hole that something else has made are an error. Method:
@@ -91,7 +92,8 @@ TEST(PowerLossTest, AWalHasRecordsOnlyIfTheWalBeforeItIsOnDisk) {
 // Two WALs, of ten records each, and how long the first one was after each record.
 class WalGapTest : public testing::Test {
  protected:
-  WalGapTest() {
+  // `mark` is in the second WAL, behind a record.
+  explicit WalGapTest(const wal::WalMark& mark = {}) {
     auto files = std::make_shared<FaultyFileSystem>();
     Result<std::unique_ptr<Database>> database = Database::open(test::small_options(live_), files);
     must(database.status());
@@ -102,7 +104,11 @@ class WalGapTest : public testing::Test {
       sizes_.push_back(fs::file_size(wals_in(live_).back()));
     }
     switch_wal(*database.value());
-    for (int i = 0; i < 10; ++i) put(*database.value(), "second" + std::to_string(i));
+    put(*database.value(), "second0");
+    rdb::WriteBatch batch;
+    must(rdb::from_rocksdb(batch.PutLogData(wal::encode(mark))));
+    must(rdb::from_rocksdb(database.value()->rocksdb().GetBaseDB()->Write({}, &batch)));
+    for (int i = 1; i < 10; ++i) put(*database.value(), "second" + std::to_string(i));
     test::copy_crash_image(live_, path_);
     files->heal();
     files->release();
@@ -150,6 +156,34 @@ class WalGapTest : public testing::Test {
   std::size_t second_ = 0;
   std::size_t later_ = 0;
 };
+
+// The ingestion has begun in a WAL that is not replayed any more.
+class IngestedGapTest : public WalGapTest {
+ protected:
+  IngestedGapTest() : WalGapTest({wal::WalMark::Kind::kIngested, 2}) {}
+};
+
+TEST_F(IngestedGapTest, NumbersThatIngestedFilesHaveTakenBetweenTwoWalsAreNoHole) {
+  lose_end(8, /*leaves_zeros=*/false);
+  EXPECT_TRUE(succeeds(open(/*accept_wal_damage=*/false)));
+  EXPECT_EQ(first_, 8u);
+  EXPECT_EQ(second_, 10u);
+}
+
+TEST_F(IngestedGapTest, MoreThanTheyMayHaveTakenIsAHole) {
+  lose_end(7, /*leaves_zeros=*/false);
+  EXPECT_TRUE(fails_with(ErrorCode::kCorruption, open(/*accept_wal_damage=*/false)));
+}
+
+class IngestingGapTest : public WalGapTest {
+ protected:
+  IngestingGapTest() : WalGapTest({wal::WalMark::Kind::kIngesting, 2}) {}
+};
+
+TEST_F(IngestingGapTest, AnIngestionThatBeginsLaterExplainsNothing) {
+  lose_end(8, /*leaves_zeros=*/false);
+  EXPECT_TRUE(fails_with(ErrorCode::kCorruption, open(/*accept_wal_damage=*/false)));
+}
 
 TEST_F(WalGapTest, WalsWithoutAHoleAreReplayed) {
   EXPECT_TRUE(succeeds(open(false)));

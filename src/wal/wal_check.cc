@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/remedies.h"
+#include "wal/wal_marks.h"
 #include "wal/wal_paths.h"
 
 namespace basalt::wal {
@@ -90,6 +91,7 @@ struct Scan {
   std::optional<std::uint64_t> sequence;  // of a WAL's last record that is sound
   std::optional<WalDamage> damage;
   std::uint64_t records = 0;
+  WalMark first_mark;
   // Where a record begins of which only the first parts have come so far.
   std::optional<std::uint64_t> begun;
 
@@ -103,6 +105,9 @@ struct Scan {
   void note_part(std::uint64_t offset, char type, std::string_view content) {
     if (form == Form::kWal && (type == kWhole || type == kFirstPart)) {
       sequence = sequence_of(content);
+    }
+    if (form == Form::kWal && first_mark.kind == WalMark::Kind::kNone) {
+      first_mark = find_wal_mark(content);
     }
     ++records;
     if (damage) ++damage->records_behind;
@@ -216,6 +221,20 @@ Result<std::vector<WalDamage>> check_wals(const std::string& directory) {
     damaged.back().path = wal.path;
   }
   return damaged;
+}
+
+Result<std::uint64_t> numbers_taken_before(const std::string& directory, std::uint64_t wal) {
+  Result<std::vector<WalPath>> wals = find_wals(directory);
+  if (!wals.is_ok()) return wals.take_status();
+  for (const WalPath& newer : wals.value()) {
+    if (newer.number < wal) continue;
+    Result<Scan> scan = scan_file(newer.path, Form::kWal);
+    if (!scan.is_ok()) return scan.take_status();
+    const WalMark& mark = scan.value().first_mark;
+    if (mark.kind == WalMark::Kind::kNone) continue;
+    return mark.kind == WalMark::Kind::kIngested ? mark.number : 0;
+  }
+  return std::uint64_t{0};
 }
 
 Result<std::optional<WalDamage>> check_manifest(const std::string& directory) {

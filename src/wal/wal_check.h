@@ -29,6 +29,10 @@ struct WalDamage {
 // file that is not sound, oldest first.
 Result<std::vector<WalDamage>> check_wals(const std::string& directory);
 
+// How many sequence numbers, at most, an ingestion may have taken before the first record of the
+// WAL `wal`: one that had begun before, as the first mark from there on says. 0: none.
+Result<std::uint64_t> numbers_taken_before(const std::string& directory, std::uint64_t wal);
+
 // The same of the current manifest, which has the form of a WAL: where its last record begins, if
 // a part of that was never written. RocksDB would take it for damage. Empty if there is none such.
 Result<std::optional<WalDamage>> check_manifest(const std::string& directory);

@@ -74,7 +74,9 @@ bool WalContinuity::is_behind_a_gap(std::uint64_t wal, std::uint64_t first,
   // RocksDB goes on behind the newest number of files, too, of which the WALs may have lost what
   // was not synced. What it had replayed then must still be there.
   if (mark.kind == WalMark::Kind::kOpened) return mark.number > *next_;
-  return first > *next_ + without_record_;
+  const auto taken = taken_before_.find(wal);
+  const std::uint64_t by_newer_mark = taken == taken_before_.end() ? 0 : taken->second;
+  return first > *next_ + std::max(without_record_, by_newer_mark);
 }
 
 void WalContinuity::ColumnFamilyLogNumberMap(

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "rdb/rocksdb_fwd.h"
 #include "wal/wal_marks.h"
@@ -35,12 +36,18 @@ struct WalGap {
 //             prepared, only if the prepared part was shown, too; where it was not, the next
 //             record is believed. Ingested files may take numbers that no record has; records
 //             around them say how many (WalMark), and so does the first one after each opening.
+//             The record before them may be in a WAL that is not replayed any more: then the one
+//             behind them says it, for which whoever opens the database looks at a hole.
 // At a hole   The file system refuses all that follows, so that the opening fails and the database
 //             is left as it is.
 // Threads     Belongs to the thread that opens the database.
 class WalContinuity final : public rdb::WalFilter {
  public:
-  explicit WalContinuity(GuardedFileSystem& files) : files_(files) {}
+  // How many numbers may have been taken before the first record of a WAL, by the WAL's number.
+  using TakenBefore = std::map<std::uint64_t, std::uint64_t>;
+
+  WalContinuity(GuardedFileSystem& files, TakenBefore taken_before)
+      : files_(files), taken_before_(std::move(taken_before)) {}
 
   const std::optional<WalGap>& gap() const { return gap_; }
   // The number that follows what was replayed, if known.
@@ -57,6 +64,7 @@ class WalContinuity final : public rdb::WalFilter {
   bool is_behind_a_gap(std::uint64_t wal, std::uint64_t first, const WalMark& mark) const;
 
   GuardedFileSystem& files_;
+  const TakenBefore taken_before_;
   std::optional<WalGap> gap_;
   // The greatest of the WALs with which a family begins whose files have all that came before.
   std::uint64_t newest_first_wal_ = 0;

@@ -26,4 +26,13 @@ WalMark parse_wal_mark(std::string_view bytes) {
           load_le<std::uint64_t>(bytes.data() + kPrefix.size() + 1)};
 }
 
+WalMark find_wal_mark(std::string_view content) {
+  for (std::size_t at = content.find(kPrefix); at != std::string_view::npos;
+       at = content.find(kPrefix, at + 1)) {
+    const WalMark mark = parse_wal_mark(content.substr(at, kBytes));
+    if (mark.kind != WalMark::Kind::kNone) return mark;
+  }
+  return {};
+}
+
 }  // namespace basalt::wal

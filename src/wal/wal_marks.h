@@ -12,7 +12,7 @@ struct WalMark {
     kNone,       // says nothing
     kOpened,     // the database was opened; `number` would have followed what was replayed of WALs
     kIngesting,  // until kIngested comes, `number` sequence numbers may be taken without a record
-    kIngested,
+    kIngested,   // so many may have been taken since kIngesting, which may be in an older WAL
   };
   Kind kind = Kind::kNone;
   std::uint64_t number = 0;
@@ -24,5 +24,7 @@ struct WalMark {
 std::string encode(const WalMark& mark);
 // kNone for bytes that are none of ours.
 WalMark parse_wal_mark(std::string_view bytes);
+// The first mark in the content of a record, or of a part of one, which may be of several batches.
+WalMark find_wal_mark(std::string_view content);
 
 }  // namespace basalt::wal

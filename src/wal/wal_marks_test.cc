@@ -12,6 +12,12 @@ TEST(WalMarksFormat, IsFrozen) {
   EXPECT_EQ(parse_wal_mark(bytes), mark);
 }
 
+TEST(WalMarksFormat, AMarkIsFoundInARecordOfSeveralBatches) {
+  const WalMark mark{WalMark::Kind::kIngested, 3};
+  EXPECT_EQ(find_wal_mark("basalt, and basalt\x07 " + encode(mark) + encode({})), mark);
+  EXPECT_EQ(find_wal_mark("basalt"), WalMark());
+}
+
 TEST(WalMarksFormat, OtherBytesAreNoMark) {
   const std::string bytes = encode({WalMark::Kind::kOpened, 7});
   for (std::size_t size = 0; size < bytes.size(); ++size) {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import statistics
 import subprocess
@@ -24,7 +23,7 @@ from lab.charts import Bars, Chart
 from lab.judging import cell, ratio_claim
 from lab.metrics import Metric
 from lab.server import MeasuredServer
-from lab.setup import BASALT, D1, GIB, INNODB, MYROCKS, SETUPS, Limits
+from lab.setup import D1, GIB, SETUPS, Limits
 from lab.study import Claim, Size, Study
 from lab.trial import Trial
 from lab.workload import DATABASE
@@ -39,9 +38,6 @@ _PREFIX = "definition_"
 # Seconds between two builds, and how long a step waits at most for what was before it.
 _PAUSE, _PATIENCE = 0.2, 120
 _QUIET_BYTES = 1 << 20
-# It holds no more than a million row locks, and a transaction twice in memory.
-_STEPPING_MYROCKS = dataclasses.replace(
-    MYROCKS, options=(*MYROCKS.options, "--rocksdb-commit-in-the-middle=1"))
 _BUILD = "ALTER TABLE sbtest1 ADD INDEX by_c (c(30))"
 
 Step = Callable[[MeasuredServer], None]
@@ -142,8 +138,7 @@ class Definitions(Study):
     question = "What do ALTER TABLE, a load, TRUNCATE and DROP take, and what do writers notice?"
     published = "Nothing: the bounds are this project's own."
     scaling = ("sysbench's table with 400,000 rows (eight million in a long run) of 190 bytes and "
-               "an index, in 3 GB; 16 clients of oltp_write_only. Stock MyRocks commits in the "
-               "middle: it holds no more than a million row locks.")
+               "an index, in 3 GB; 16 clients of oltp_write_only.")
     metrics: Mapping[str, Metric] = _metrics()
 
     def cells(self, size: Size) -> Sequence[Cell]:
@@ -152,8 +147,7 @@ class Definitions(Study):
         writing = _WRITING_SECONDS[size]
         cells = [Cell(name, workload, SETUPS, {}, limits, D1, threads=16, seconds=writing,
                       warm_seconds=min(writing, 10)) for name in (_WRITERS, _BESIDE)]
-        stepping = (INNODB, _STEPPING_MYROCKS, BASALT)
-        return [Cell(_STEPS, workload, stepping, {}, limits, D1, threads=1, seconds=_SECONDS[size],
+        return [Cell(_STEPS, workload, SETUPS, {}, limits, D1, threads=1, seconds=_SECONDS[size],
                      warm_seconds=0), *cells]
 
     def measure(self, trial: Trial, cell: Cell) -> None:

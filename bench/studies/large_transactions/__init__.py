@@ -90,8 +90,9 @@ class LargeTransactions(Study):
         middle = dataclasses.replace(atomic, is_atomic=False)
         # Stock MyRocks is killed for its memory, or refuses.
         beside = [setup for setup in _setups(size) if setup is not MYROCKS]
-        cells.append(Cell(_BESIDE, atomic, beside, {}, limits, D1, threads=16,
-                          seconds=_SECONDS[size], warm_seconds=0))
+        if size in (Size.SMOKE, Size.LONG):
+            cells.append(Cell(_BESIDE, atomic, beside, {}, limits, D1, threads=16,
+                              seconds=_SECONDS[size], warm_seconds=0))
         return [*cells, Cell(_MIDDLE, middle, (MYROCKS,), {}, limits, D1, threads=1,
                              seconds=_SECONDS[size], warm_seconds=0)]
 
