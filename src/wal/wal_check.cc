@@ -31,6 +31,8 @@ constexpr char kFirstPart = 2;
 constexpr char kMiddlePart = 3;
 constexpr char kLastPart = 4;
 constexpr std::size_t kSectorBytes = 512;
+// Of an ingestion, which takes one for each file. More is no mark, but what looks like one.
+constexpr std::uint64_t kNumbersTakenMax = std::uint64_t{1} << 32;
 constexpr std::uint32_t kMaskDelta = 0xa282ead8;
 
 std::uint32_t masked_crc32c(std::string_view bytes) {
@@ -106,7 +108,7 @@ struct Scan {
     if (form == Form::kWal && (type == kWhole || type == kFirstPart)) {
       sequence = sequence_of(content);
     }
-    if (form == Form::kWal && first_mark.kind == WalMark::Kind::kNone) {
+    if (form == Form::kWal && !damage && first_mark.kind == WalMark::Kind::kNone) {
       first_mark = find_wal_mark(content);
     }
     ++records;
@@ -231,8 +233,9 @@ Result<std::uint64_t> numbers_taken_before(const std::string& directory, std::ui
     Result<Scan> scan = scan_file(newer.path, Form::kWal);
     if (!scan.is_ok()) return scan.take_status();
     const WalMark& mark = scan.value().first_mark;
-    if (mark.kind == WalMark::Kind::kNone) continue;
-    return mark.kind == WalMark::Kind::kIngested ? mark.number : 0;
+    if (mark.kind == WalMark::Kind::kNone && !scan.value().damage) continue;
+    const bool is_told = mark.kind == WalMark::Kind::kIngested && mark.number < kNumbersTakenMax;
+    return is_told ? mark.number : 0;
   }
   return std::uint64_t{0};
 }

@@ -74,7 +74,8 @@ bool WalContinuity::is_behind_a_gap(std::uint64_t wal, std::uint64_t first,
   // RocksDB goes on behind the newest number of files, too, of which the WALs may have lost what
   // was not synced. What it had replayed then must still be there.
   if (mark.kind == WalMark::Kind::kOpened) return mark.number > *next_;
-  const auto taken = taken_before_.find(wal);
+  // An ingestion that goes on would have been told of by one that was replayed.
+  const auto taken = has_seen_mark_ ? taken_before_.end() : taken_before_.find(wal);
   const std::uint64_t by_newer_mark = taken == taken_before_.end() ? 0 : taken->second;
   return first > *next_ + std::max(without_record_, by_newer_mark);
 }
@@ -104,6 +105,7 @@ rdb::WalFilter::WalProcessingOption WalContinuity::LogRecordFound(unsigned long 
   }
   wal_ = wal;
   if (mark.kind != WalMark::Kind::kNone) {
+    has_seen_mark_ = true;
     without_record_ = mark.kind == WalMark::Kind::kIngesting ? mark.number : 0;
   }
   next_ = is_known ? std::optional(first + counter.count()) : std::nullopt;

@@ -8,6 +8,10 @@ namespace {
 constexpr std::string_view kPrefix = "basalt";
 constexpr std::size_t kBytes = kPrefix.size() + 1 + sizeof(WalMark::number);
 
+// RocksDB's tag of what PutLogData() has put into a batch, and its length.
+constexpr std::string_view kBeforeMark("\x03\x0f", 2);
+static_assert(kBytes == 0x0f);
+
 }  // namespace
 
 std::string encode(const WalMark& mark) {
@@ -27,9 +31,9 @@ WalMark parse_wal_mark(std::string_view bytes) {
 }
 
 WalMark find_wal_mark(std::string_view content) {
-  for (std::size_t at = content.find(kPrefix); at != std::string_view::npos;
-       at = content.find(kPrefix, at + 1)) {
-    const WalMark mark = parse_wal_mark(content.substr(at, kBytes));
+  for (std::size_t at = content.find(kBeforeMark); at != std::string_view::npos;
+       at = content.find(kBeforeMark, at + 1)) {
+    const WalMark mark = parse_wal_mark(content.substr(at + kBeforeMark.size(), kBytes));
     if (mark.kind != WalMark::Kind::kNone) return mark;
   }
   return {};

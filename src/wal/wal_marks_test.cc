@@ -14,8 +14,10 @@ TEST(WalMarksFormat, IsFrozen) {
 
 TEST(WalMarksFormat, AMarkIsFoundInARecordOfSeveralBatches) {
   const WalMark mark{WalMark::Kind::kIngested, 3};
-  EXPECT_EQ(find_wal_mark("basalt, and basalt\x07 " + encode(mark) + encode({})), mark);
-  EXPECT_EQ(find_wal_mark("basalt"), WalMark());
+  const std::string before("\x03\x0f");
+  const std::string other = encode({WalMark::Kind::kOpened, 9});
+  EXPECT_EQ(find_wal_mark(before + "text" + other + before + encode(mark) + before + other), mark);
+  EXPECT_EQ(find_wal_mark(before), WalMark());
 }
 
 TEST(WalMarksFormat, OtherBytesAreNoMark) {
