@@ -19,9 +19,10 @@ from contextlib import nullcontext
 from typing import Any
 
 import pymysql
-from pymysql.constants import CR, ER
+from pymysql.constants import ER
 
 from basaltcli.server import Server
+from tests.crash._threads import ENDS, is_end, run_until
 from tests.support import checks, spilling
 
 DATABASE = "definitions"
@@ -50,8 +51,7 @@ _OWN_ROWS = 100
 _RANGE_NOT_INCREASING, _PARTITION_DOES_NOT_EXIST, _DROP_LAST_PARTITION = 1493, 1507, 1508
 _SAME_NAME_PARTITION, _NO_PARTITION_FOR_VALUE, _UNKNOWN_PARTITION = 1517, 1526, 1735
 _CONNECTION_KILLED = 1927
-_ENDS = (CR.CR_SERVER_GONE_ERROR, CR.CR_SERVER_LOST, CR.CR_CONN_HOST_ERROR,
-         CR.CR_CONNECTION_ERROR, ER.SERVER_SHUTDOWN, _CONNECTION_KILLED, 0)
+_ENDS = (*ENDS, _CONNECTION_KILLED)
 _WAITS = (ER.LOCK_WAIT_TIMEOUT, ER.LOCK_DEADLOCK, ER.QUERY_INTERRUPTED)
 _OF_WRITERS = (*_WAITS, ER.TABLE_DEF_CHANGED, ER.CHECKREAD)
 # A statement with what the other session may have done before it, by which it is refused.
@@ -343,14 +343,7 @@ class Clients:
         return found
 
     def _run(self, body: Callable[[random.Random], None], chance: random.Random) -> None:
-        try:
-            while not self._stops.is_set():
-                body(chance)
-        except (pymysql.err.Error, OSError) as error:
-            if not _is_end(error):
-                self.errors.append(f"{type(error).__name__}: {error}")
-        except Exception as error:  # noqa: BLE001: a thread has nobody to raise it to
-            self.errors.append(f"{type(error).__name__}: {error}")
+        run_until(self._stops, body, chance, self.errors, _ENDS)
 
     def _define(self, chance: random.Random) -> None:
         with self._server.connect(database=DATABASE) as connection, connection.cursor() as cursor:
@@ -379,11 +372,6 @@ class Clients:
             if error.args[0] in (*_WAITS, *refusals):
                 self.counts[f"refused with {error.args[0]}"] += 1
                 return
-            if not _is_end(error):
+            if not is_end(error, _ENDS):
                 self.errors.append(f"{text}: {error}")
             raise
-
-
-def _is_end(error: Exception) -> bool:
-    """Whether the server has ended, as it does in these tests."""
-    return isinstance(error, OSError) or (bool(error.args) and error.args[0] in _ENDS)

@@ -10,9 +10,10 @@ from collections import Counter
 from collections.abc import Callable
 
 import pymysql
-from pymysql.constants import CR, ER
+from pymysql.constants import ER
 
 from basaltcli.server import Server
+from tests.crash._threads import is_end, run_until
 from tests.support import checks, spilling
 
 DATABASE = "online"
@@ -30,8 +31,6 @@ _TABLES = {
     "child": f"CREATE TABLE child ({_KEYED}, KEY a (a), FOREIGN KEY (a) "
              "REFERENCES parent (id) ON DELETE CASCADE ON UPDATE CASCADE) ENGINE=ROCKSDB",
 }
-_ENDS = (CR.CR_SERVER_GONE_ERROR, CR.CR_SERVER_LOST, CR.CR_CONN_HOST_ERROR,
-         CR.CR_CONNECTION_ERROR, ER.SERVER_SHUTDOWN, 0)
 _WAITS = (ER.LOCK_WAIT_TIMEOUT, ER.LOCK_DEADLOCK, ER.QUERY_INTERRUPTED)
 # What others do may be in a writer's way.
 _OF_WRITERS = (*_WAITS, ER.DUP_ENTRY, ER.CHECKREAD, ER.TABLE_DEF_CHANGED, ER.ROW_IS_REFERENCED_2,
@@ -91,14 +90,7 @@ class Clients:
         self._timers.clear()
 
     def _run(self, body: Callable[[random.Random], None], chance: random.Random) -> None:
-        try:
-            while not self._stops.is_set():
-                body(chance)
-        except (pymysql.err.Error, OSError) as error:
-            if not _is_end(error):
-                self.errors.append(f"{body.__name__}: {type(error).__name__}: {error}")
-        except Exception as error:  # noqa: BLE001: a thread has nobody to raise it to
-            self.errors.append(f"{body.__name__}: {type(error).__name__}: {error}")
+        run_until(self._stops, body, chance, self.errors)
 
     # ---- writers
 
@@ -260,7 +252,7 @@ class Clients:
             self.counts["primary keys"] += " PRIMARY KEY" in text
         except pymysql.err.Error as error:
             if error.args[0] not in expected:
-                if not _is_end(error):
+                if not is_end(error):
                     self.errors.append(f"{text}: {error}")
                 raise
             self.counts[f"definitions refused with {error.args[0]}"] += 1
@@ -292,11 +284,6 @@ class Clients:
             except Exception as error:  # noqa: BLE001: it may have ended
                 if "Unknown thread" not in str(error):
                     raise
-
-
-def _is_end(error: Exception) -> bool:
-    """Whether the server has ended, as it does in these tests."""
-    return isinstance(error, OSError) or (bool(error.args) and error.args[0] in _ENDS)
 
 
 def decide(server: Server) -> None:
