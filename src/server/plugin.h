@@ -7,6 +7,7 @@
 #include "engine/engine.h"
 #include "server/convert/collation.h"
 #include "server/foreign_key_failures.h"
+#include "server/handler/left_tables.h"
 #include "server/row_counts.h"
 #include "server/wait_observer.h"
 #include "server/mariadb.h"
@@ -20,6 +21,7 @@ struct Plugin {
   WaitReporter wait_reporter;
   RowCounters rows;
   ForeignKeyFailures foreign_key_failures;
+  LeftTables left_tables;
   // What the partition engine does by itself; null where there is none.
   int (*drop_partitioned_table)(handlerton*, const char*) = nullptr;
   uint partition_slot = 0;  // its place among the server's engines

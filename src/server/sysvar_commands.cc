@@ -145,7 +145,10 @@ int check_remove_checkpoint(THD*, st_mysql_sys_var*, void* save, st_mysql_value*
 int check_resume(THD*, st_mysql_sys_var*, void* save, st_mysql_value* value) {
   bool is_wanted = false;
   if (!read_command(value, save, is_wanted)) return 1;
-  return is_wanted ? end_command("rocksdb_resume", the_engine().resume()) : 0;
+  if (!is_wanted) return 0;
+  Status status = the_engine().resume();
+  if (status.is_ok()) g_plugin->left_tables.drop();
+  return end_command("rocksdb_resume", std::move(status));
 }
 
 int check_flush(THD*, st_mysql_sys_var*, void* save, st_mysql_value* value) {

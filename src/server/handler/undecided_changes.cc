@@ -30,6 +30,11 @@ Status drop_by_name(THD* thd, std::string_view name) {
                                                  : engine::Engine::Undecided::kRefuse;
   Status status = the_engine().drop_table(name, thd, undecided, waiter_of(thd));
   warn_if_undecided(thd, status);
+  const bool is_failed = !status.is_ok() && !status.is(ErrorCode::kTableNotFound);
+  // Perhaps only because of a commit that cannot be completed until then.
+  if (is_failed && the_engine().database().health().access() == wal::Access::kReadOnly) {
+    g_plugin->left_tables.note(name);
+  }
   return status;
 }
 
