@@ -2,6 +2,7 @@
 #include <unistd.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -81,11 +82,13 @@ void await(Condition condition) {
   }
 }
 
-// Holds whoever comes to a holdpoint, until release(). One at a time in a process.
+// Holds whoever comes to a holdpoint, until release(). One at a time in a process is in force, the
+// latest; who is held by an earlier one stays.
 class Hold {
  public:
   explicit Hold(const std::string& point)
-      : path_(testing::TempDir() + "hold." + std::to_string(getpid())) {
+      : path_(testing::TempDir() + "hold." + std::to_string(getpid()) + "." +
+              std::to_string(made_++)) {
     std::ofstream(path_).put('x');
     setenv("BASALT_HOLDPOINT", (point + ":" + path_).c_str(), 1);
   }
@@ -99,6 +102,7 @@ class Hold {
   void release() const { std::remove(path_.c_str()); }
 
  private:
+  static inline std::atomic<int> made_ = 0;
   const std::string path_;
 };
 

@@ -164,79 +164,15 @@ Result<std::unique_ptr<Database>> Database::open(const DatabaseOptions& options,
   const std::optional<std::uint64_t> manifest_time = newest_manifest_time(options.directory);
   BASALT_TRY(database->open_families());
   const wal::WalMark opened{wal::WalMark::Kind::kOpened, database->continuity_->next().value_or(0)};
+  {
+    const MutexLock no_ingestion(database->ingestion_mutex_);
+    if (database->taken_numbers_ != 0) BASALT_TRY(database->tell_of_taken_numbers());
+  }
   BASALT_TRY(database->write_mark(opened));
+  BASALT_TRY(database->sync_wal());
   BASALT_TRY(database->load_expiry_limit(manifest_time));
   database->health_->measure_space();
   return database;
-}
-
-// RocksDB reads a WAL up to the first record that does not check out. Here it is decided whether
-// that is its end; it sees no more of it.
-Status Database::verify_wals() {
-  Result<std::optional<wal::WalDamage>> manifest = wal::check_manifest(options_.directory);
-  if (!manifest.is_ok()) return manifest.take_status();
-  if (const std::optional<wal::WalDamage>& torn = manifest.value()) {
-    files_->cut(torn->path, torn->offset);
-  }
-  Result<std::vector<wal::WalDamage>> damaged = wal::check_wals(options_.directory);
-  if (!damaged.is_ok()) return damaged.take_status();
-  for (const wal::WalDamage& damage : damaged.value()) {
-    const bool has_more = damage.records_behind + damage.records_in_newer_wals > 0;
-    const std::string place =
-        "the WAL '" + damage.path + "' from byte " + std::to_string(damage.offset) + " on";
-    if (!damage.is_unwritten && has_more && !options_.accept_wal_damage) {
-      return Status(ErrorCode::kCorruption,
-                    "the WAL '" + damage.path + "' is damaged at byte " +
-                        std::to_string(damage.offset) + ", and " +
-                        std::to_string(damage.records_behind + damage.records_in_newer_wals) +
-                        " sound records follow" + wal::damage_remedy());
-    }
-    // RocksDB would take a torn end for the end of all WALs, until one begins with the next change:
-    // which the next recovery may wait for in vain, as long as the torn WAL is there.
-    files_->cut(damage.path, damage.offset);
-    if (damage.is_unwritten && damage.records_behind == 0) continue;
-    log_message(LogLevel::kWarning,
-                place +
-                    (damage.is_unwritten ? " was not written before a crash of the machine"
-                                         : " is damaged") +
-                    "; it is not replayed");
-  }
-  return Status::ok();
-}
-
-// Decides what becomes of an opening that has met a gap between two WALs: an error, or another one
-// without what lies behind the gap.
-Status Database::handle_wal_gap(wal::WalContinuity::TakenBefore& taken_before) {
-  const wal::WalGap& gap = *continuity_->gap();
-  // Where the numbers were taken by files that were ingested there is none. Each WAL is asked once.
-  const std::uint64_t wal = wal::wal_number(gap.path).value_or(0);
-  if (!taken_before.contains(wal)) {
-    Result<std::uint64_t> taken = wal::numbers_taken_before(options_.directory, wal);
-    if (!taken.is_ok()) return taken.take_status();
-    taken_before[wal] = taken.value();
-    if (taken.value() > 0) {
-      files_->refuse_no_more();
-      return Status::ok();
-    }
-  }
-  const std::string found = "the WAL '" + gap.path + "' begins with change " +
-                            std::to_string(gap.number) + ", and those from " +
-                            std::to_string(gap.missing) +
-                            " on are missing: the WAL before it has "
-                            "lost its end";
-  if (gap.is_in_files) {
-    return Status(ErrorCode::kCorruption,
-                  found + ", and some tables' files hold what was changed later; restore a backup");
-  }
-  // No crash leaves that: a WAL is on disk before the next one gets its first record.
-  if (!options_.accept_wal_damage) {
-    return Status(ErrorCode::kCorruption, found + wal::damage_remedy());
-  }
-  files_->refuse_no_more();
-  std::string folder;
-  BASALT_TRY(files_->set_aside_wals_from(gap.path, folder));
-  log_message(LogLevel::kWarning, found + "; it is not replayed, and kept in '" + folder + "'");
-  return Status::ok();
 }
 
 Status Database::open_families() {
@@ -268,7 +204,8 @@ Status Database::open_families() {
     db_options.wal_filter = continuity_.get();
     opened = rdb::from_rocksdb(rdb::TransactionDB::Open(
         db_options, transaction_options, options_.directory, descriptors.value(), &handles, &db_));
-    if (continuity_->gap()) BASALT_TRY(handle_wal_gap(taken_before));
+    if (continuity_->gap())
+      BASALT_TRY(handle_wal_gap(db_options, descriptors.value(), taken_before));
   } while (continuity_->gap());
   BASALT_TRY(std::move(opened));
   BASALT_ASSERT(handles.size() == descriptors.value().size());
@@ -392,9 +329,7 @@ Status Database::write(const WriteBatch& batch, Durability durability) {
 Status Database::write_mark(const wal::WalMark& mark) {
   rdb::WriteBatch changes;
   BASALT_TRY(rdb::from_rocksdb(changes.PutLogData(encode(mark))));
-  rdb::WriteOptions options;
-  options.sync = true;
-  return write_wal([&] { return db_->GetBaseDB()->Write(options, &changes); });
+  return write_wal([&] { return db_->GetBaseDB()->Write(rdb::WriteOptions(), &changes); });
 }
 
 Status Database::resume() {
@@ -404,11 +339,20 @@ Status Database::resume() {
   health_->note_compaction_success();
   BASALT_TRY(files_->repair_wals());
   BASALT_TRY(rdb::from_rocksdb(db_->Resume()));
-  return write_mark({});
+  {
+    const MutexLock no_ingestion(ingestion_mutex_);
+    BASALT_TRY(tell_of_taken_numbers());
+  }
+  // Nobody may write yet, sync_wal() not either.
+  return sync_wal_once();
 }
 
 Status Database::sync_once() {
   BASALT_TRY(health_->check_not_read_only());
+  return sync_wal_once();
+}
+
+Status Database::sync_wal_once() {
   Status status = rdb::from_rocksdb(db_->FlushWAL(true));
   // It may only have met the error of a write, which names the file.
   if (status.is_ok()) return status;

@@ -44,6 +44,7 @@ class CacheWarmer;
 namespace basalt::wal {
 class GuardedFileSystem;
 class WalContinuity;
+struct WalGap;
 struct WalMark;
 }  // namespace basalt::wal
 
@@ -206,6 +207,26 @@ enum class Ingested : std::uint8_t {
   kNewToSnapshots,  // those who read from now on, as of a commit
 };
 
+// Files that are about to be ingested: Database::prepare_ingestion(). As long as there is one no
+// data file that is made meanwhile is given back, so it is not kept for long.
+class PreparedIngestion {
+ public:
+  PreparedIngestion();  // of nothing
+  PreparedIngestion(PreparedIngestion&& other) noexcept;
+  PreparedIngestion& operator=(PreparedIngestion&& other) noexcept;
+  // What was not ingested is given up. Not behind the end of the database.
+  ~PreparedIngestion();
+
+  bool is_empty() const { return handle_ == nullptr; }
+
+ private:
+  friend class Database;
+
+  std::unique_ptr<rdb::FileIngestionHandle> handle_;
+  std::size_t file_count_ = 0;
+  Ingested seen_ = Ingested::kSeenByAll;
+};
+
 class Database {
  public:
   // Opens or creates the database and replays its WAL. A WAL that ends in the middle of a record
@@ -270,6 +291,10 @@ class Database {
   Status ingest(std::span<const FamilyFiles> files, Ingested seen);
   // The same for one family's files, kSeenByAll.
   Status ingest(FamilyId family, const std::vector<std::string>& paths);
+  // What ingest() does first, with the files and on disk, while others write; and the rest of it,
+  // for which they wait. An error of either leaves the files as they were.
+  Result<PreparedIngestion> prepare_ingestion(std::span<const FamilyFiles> files, Ingested seen);
+  Status ingest(PreparedIngestion ready);
   // ingest() writes memtables to files that have keys between those of its files, and all who write
   // wait. To be called before, with the families and a range of all the keys: does so while others
   // write, unless the memtables are small. An error is one of writing files.
@@ -384,7 +409,11 @@ class Database {
   Database(const Machine& machine, const DatabaseOptions& given,
            std::shared_ptr<rdb::FileSystem> files);
   Status verify_wals();
-  Status handle_wal_gap(std::map<std::uint64_t, std::uint64_t>& taken_before);
+  Status handle_wal_gap(const rdb::DBOptions& db_options,
+                        const std::vector<rdb::ColumnFamilyDescriptor>& families,
+                        std::map<std::uint64_t, std::uint64_t>& taken_before);
+  Result<std::uint64_t> numbers_taken_in(const wal::WalGap& gap, const rdb::DBOptions& db_options,
+                                         const std::vector<rdb::ColumnFamilyDescriptor>& families);
   Status open_families();
   Result<std::vector<rdb::ColumnFamilyDescriptor>> stored_families(const rdb::DBOptions& options);
   // With what administrators give to the family of that name on top.
@@ -392,6 +421,7 @@ class Database {
       BASALT_EXCLUDES(resume_mutex_);
   void begin_caching();
   Status sync_once();
+  Status sync_wal_once();  // also while it is read-only
   // Begins with the stored limit, or stores one: the time of the manifest, where an engine has
   // compacted that stored none.
   Status load_expiry_limit(std::optional<std::uint64_t> manifest_time);
@@ -400,8 +430,10 @@ class Database {
   // for granted that they have gone as far as they might, by a clock that was wrong perhaps.
   void lower_expiry_limit();
   bool has_lifetimes();
-  // Writes a record that changes nothing, through WAL and disk.
+  // Writes a record that changes nothing. It comes to disk before what is written behind it does.
   Status write_mark(const wal::WalMark& mark);
+  // The same, with how many numbers ingestions may have taken that no record has told of.
+  Status tell_of_taken_numbers() BASALT_REQUIRES(ingestion_mutex_);
   // What the cache's capacity must not exceed where budget_ sizes it.
   std::uint64_t budgeted_bytes_max(const DatabaseOptions& given) const;
   void await_cause() const;
@@ -421,6 +453,7 @@ class Database {
   Mutex resume_mutex_{MutexRank::kResume};
   // Held from the mark before an ingestion to the one behind it.
   Mutex ingestion_mutex_{MutexRank::kIngestion};
+  std::uint64_t taken_numbers_ BASALT_GUARDED_BY(ingestion_mutex_) = 0;  // not told of yet
   const std::shared_ptr<index_stats::KeyStructureSlot> key_structures_;
   const std::shared_ptr<LifetimeSlot> lifetimes_;
   ExpiryClock expiry_clock_;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/failpoint.h"
 #include "bulk/build_directory.h"
 #include "bulk/external_sort.h"
 #include "bulk/sst_writer.h"
@@ -23,6 +24,11 @@ namespace {
 constexpr std::uint64_t kSmallMemtableBytes = std::uint64_t{1} << 20;
 
 }  // namespace
+
+PreparedIngestion::PreparedIngestion() = default;
+PreparedIngestion::PreparedIngestion(PreparedIngestion&&) noexcept = default;
+PreparedIngestion& PreparedIngestion::operator=(PreparedIngestion&&) noexcept = default;
+PreparedIngestion::~PreparedIngestion() = default;
 
 bulk::BuildPlace Database::build_place() const {
   return {env_->GetFileSystem(), options_.directory};
@@ -61,6 +67,13 @@ Status Database::ingest(FamilyId family, const std::vector<std::string>& paths) 
 }
 
 Status Database::ingest(std::span<const FamilyFiles> files, Ingested seen) {
+  Result<PreparedIngestion> ready = prepare_ingestion(files, seen);
+  if (!ready.is_ok()) return ready.take_status();
+  return ingest(std::move(ready.value()));
+}
+
+Result<PreparedIngestion> Database::prepare_ingestion(std::span<const FamilyFiles> files,
+                                                      Ingested seen) {
   rdb::IngestExternalFileOptions options;
   options.move_files = true;
   // A sequence number of the files' own, which snapshots of before do not see.
@@ -68,29 +81,57 @@ Status Database::ingest(std::span<const FamilyFiles> files, Ingested seen) {
   // What is read of the files to take them in says nothing of what queries will want.
   options.fill_cache = false;
   options.prefetch_lmax_index_and_filter_blocks = false;
+  PreparedIngestion ready;
+  ready.seen_ = seen;
   std::vector<rdb::IngestExternalFileArg> families;
-  std::size_t file_count = 0;
   for (const FamilyFiles& of_family : files) {
     if (of_family.paths.empty()) continue;
-    file_count += of_family.paths.size();
+    ready.file_count_ += of_family.paths.size();
     rdb::IngestExternalFileArg& argument = families.emplace_back();
     argument.column_family = family_handle(of_family.family);
     argument.external_files = of_family.paths;
     argument.options = options;
   }
-  if (families.empty()) return Status::ok();
+  if (families.empty()) return ready;
   // What is committed is finished before a database that was read-only lets others write.
   if (seen == Ingested::kSeenByAll) BASALT_TRY(health_->check_not_read_only());
+  BASALT_TRY(rdb::from_rocksdb(db_->GetBaseDB()->PrepareFileIngestion(families, &ready.handle_)));
+  return ready;
+}
+
+Status Database::ingest(PreparedIngestion ready) {
+  if (ready.is_empty()) return Status::ok();
+  BASALT_DEBUG_ASSERT(ready.file_count_ > 0);
+  if (ready.seen_ == Ingested::kSeenByAll) BASALT_TRY(health_->check_not_read_only());
   // As long as there is one, files get a sequence number. A snapshot that is taken while RocksDB
   // writes the manifest would see the files only later if there was none before.
   std::unique_ptr<Snapshot> snapshot;
-  if (seen == Ingested::kNewToSnapshots) snapshot = take_snapshot();
+  if (ready.seen_ == Ingested::kNewToSnapshots) snapshot = take_snapshot();
   // One at a time, as the marks are. Files that come into the way of a compaction or of a snapshot
   // take sequence numbers that no record has, one each at most.
   const MutexLock guard(ingestion_mutex_);
-  BASALT_TRY(write_mark({wal::WalMark::Kind::kIngesting, file_count}));
-  BASALT_TRY(write_wal([&] { return db_->GetBaseDB()->IngestExternalFiles(families); }));
-  return write_mark({wal::WalMark::Kind::kIngested, file_count});
+  if (taken_numbers_ != 0) BASALT_TRY(tell_of_taken_numbers());
+  BASALT_TRY(write_mark({wal::WalMark::Kind::kIngesting, ready.file_count_}));
+  // What was committed before comes to disk no later than the files. Not by the write of the mark,
+  // for which others would wait.
+  BASALT_TRY(sync_wal_once());
+  BASALT_HOLDPOINT("kv.ingest.begun");
+  // Also if it fails.
+  taken_numbers_ += ready.file_count_;
+  Status status = write_wal(
+      [&] { return db_->GetBaseDB()->CommitFileIngestionHandle(std::move(ready.handle_)); });
+  BASALT_HOLDPOINT("kv.ingest.done");
+  BASALT_FAILPOINT("kv.ingest.before_mark");
+  // Where it cannot be told now, resume() does.
+  Status told = tell_of_taken_numbers();
+  return status.is_ok() ? std::move(told) : std::move(status);
+}
+
+Status Database::tell_of_taken_numbers() {
+  using Kind = wal::WalMark::Kind;
+  BASALT_TRY(write_mark({taken_numbers_ == 0 ? Kind::kNone : Kind::kIngested, taken_numbers_}));
+  taken_numbers_ = 0;
+  return Status::ok();
 }
 
 Status Database::make_way(std::span<const FamilyId> families, const KeyRange& range) {

@@ -10,9 +10,12 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/test_support.h"
+#include "bulk/build_directory.h"
+#include "bulk/sst_writer.h"
 #include "kv/database.h"
 #include "kv/test_directory.h"
 #include "rdb/status_conversion.h"
@@ -29,6 +32,7 @@ namespace {
 namespace fs = std::filesystem;
 using basalt::test::await;
 using basalt::test::fails_with;
+using basalt::test::Hold;
 using basalt::test::must;
 using basalt::test::succeeds;
 using test::value_of;
@@ -188,6 +192,113 @@ class IngestingGapTest : public WalGapTest {
 TEST_F(IngestingGapTest, AnIngestionThatBeginsLaterExplainsNothing) {
   lose_end(8, /*leaves_zeros=*/false);
   EXPECT_TRUE(fails_with(ErrorCode::kCorruption, open(/*accept_wal_damage=*/false)));
+}
+
+// Files are ingested whose mark before is in a WAL that is not replayed any more, and the process
+// ends, or all but that fails, before there is one behind.
+class UntoldIngestionTest : public testing::Test {
+ protected:
+  UntoldIngestionTest() {
+    database_ = must(Database::open(test::small_options(live_), files_));
+    other_ = must(database_->ensure_family("other"));
+    unlocked_.skip_concurrency_control = true;
+    build_ = must(bulk::BuildDirectory::make(database_->build_place(), 300));
+    writer_ = database_->new_sst_writer(kDefaultFamily, build_->path() + "/");
+    must(writer_->put("b", "of a file"));
+    must(writer_->put("d", "of a file"));
+    must(writer_->finish());
+  }
+  void put_other(const std::string& key) {
+    WriteBatch batch;
+    batch.put(other_, key, "1");
+    must(database_->write(batch, Durability::kBuffered));
+  }
+  // Calls `before` in it before anything is done, and `behind` before it is told of.
+  template <typename Before, typename Behind>
+  void ingest(Status& status, const Before& before, const Behind& behind) {
+    const Hold begun("kv.ingest.begun");
+    const FamilyFiles files{kDefaultFamily, writer_->paths()};
+    const std::uintmax_t size = fs::file_size(wals_in(live_).back());
+    std::jthread thread([&] {
+      status = database_->ingest({&files, 1}, Ingested::kNewToSnapshots);
+    });
+    await([&] { return fs::file_size(wals_in(live_).back()) > size; });
+    // The WAL with the mark goes, and the next one stays when the ingestion has flushed a memtable.
+    const fs::path with_mark = wals_in(live_).back();
+    put(*database_, "flushed");
+    must(database_->flush());
+    await([&] { return !fs::exists(with_mark); });
+    put_other("before");
+    prepared_.reset(database_->rocksdb().BeginTransaction({}, unlocked_));
+    must(rdb::from_rocksdb(prepared_->SetName("prepared")));
+    must(rdb::from_rocksdb(prepared_->Put(database_->family_handle(other_), "prepared", "1")));
+    must(rdb::from_rocksdb(prepared_->Prepare()));
+    put(*database_, "c");
+    before();
+    const Hold done("kv.ingest.done");
+    begun.release();
+    behind();
+  }
+
+  test::TestDirectory directory_;
+  const std::string live_ = directory_ / "live";
+  const std::string image_ = directory_ / "image";
+  std::shared_ptr<FaultyFileSystem> files_ = std::make_shared<FaultyFileSystem>();
+  std::unique_ptr<Database> database_;
+  rdb::TransactionOptions unlocked_;
+  FamilyId other_ = 0;
+  std::unique_ptr<bulk::BuildDirectory> build_;
+  std::unique_ptr<bulk::SstWriter> writer_;
+  // Keeps its WAL when all memtables have been flushed.
+  std::unique_ptr<rdb::Transaction> prepared_;
+};
+
+TEST_F(UntoldIngestionTest, NumbersThatFilesOfTheManifestHaveAreNoHole) {
+  Status status;
+  const auto nothing = [] {};
+  ingest(status, nothing, [&] {
+    await([&] { return value_of(*database_, kDefaultFamily, "b") != "(none)"; });
+    put_other("after");
+    test::copy_crash_image(live_, image_);
+  });
+  must(std::move(status));
+  ASSERT_EQ(wals_in(image_).size(), 2u);
+  const std::string later = directory_ / "later";
+  for (const std::string& path : {image_, later}) {
+    Result<std::unique_ptr<Database>> found = Database::open(test::small_options(path));
+    ASSERT_TRUE(succeeds(found.take_status())) << path;
+    EXPECT_EQ(value_of(*found.value(), kDefaultFamily, "b"), "of a file");
+    EXPECT_EQ(value_of(*found.value(), other_, "before"), "1");
+    EXPECT_EQ(value_of(*found.value(), other_, "after"), "1");
+    if (path == later) break;
+    // The WALs are kept by what is prepared in the older one; the file goes.
+    must(found.value()->compact(kDefaultFamily, {"", "~"}));
+    test::copy_crash_image(image_, later);
+  }
+}
+
+TEST_F(UntoldIngestionTest, NumbersThatAFailedOneHasTakenAreToldOfWhenTheDatabaseIsResumed) {
+  std::uint64_t number = 0;
+  Status status;
+  ingest(
+      status,
+      [&] {
+        number = database_->newest_sequence();
+        // Those of the flush succeed.
+        files_->set({.operation = Operation::kSync, .part = "MANIFEST", .skipped = 3});
+      },
+      [] {});
+  EXPECT_TRUE(fails_with(ErrorCode::kIoError, status));
+  ASSERT_EQ(database_->newest_sequence(), number + 1);
+  files_->heal();
+  const std::uint64_t mark = database_->health().mark();
+  must(database_->resume());
+  ASSERT_TRUE(database_->health().clear(mark));
+  put_other("after");
+  test::copy_crash_image(live_, image_);
+  Result<std::unique_ptr<Database>> found = Database::open(test::small_options(image_));
+  ASSERT_TRUE(succeeds(found.take_status()));
+  EXPECT_EQ(value_of(*found.value(), other_, "after"), "1");
 }
 
 TEST_F(WalGapTest, WalsWithoutAHoleAreReplayed) {

@@ -1,5 +1,8 @@
 #include "wal/wal_check.h"
 
+#include <rocksdb/utilities/transaction_db.h>
+
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -8,6 +11,8 @@
 
 #include "base/test_support.h"
 #include "kv/test_directory.h"
+#include "rdb/status_conversion.h"
+#include "wal/wal_marks.h"
 
 // Goal: a WAL that a crash has torn is replayed up to there without a word; one that was changed
 // after it was written is an error. Method: WALs of a real database, damaged byte by byte.
@@ -232,6 +237,30 @@ TEST_F(WalCheckTest, GarbageBehindTheLastRecordIsATornEnd) {
   std::ofstream(wal_, std::ios::app | std::ios::binary) << std::string(5000, '\x5a');
   EXPECT_TRUE(succeeds(open()));
   EXPECT_EQ(kept_, kWrites);
+}
+
+// Of each place that the mark may have in its record, at the end of a block of the WAL.
+TEST(WalMarkTest, AMarkIsFoundThatGoesOnInTheNextBlock) {
+  const basalt::test::TestDirectory directory;
+  const std::unique_ptr<Database> database = test::open_database(directory / "db");
+  const wal::WalMark mark{wal::WalMark::Kind::kIngested, 7};
+  const auto newest_wal = [&] {
+    std::uint64_t newest = 0;
+    for (const auto& entry : fs::directory_iterator(directory / "db")) {
+      if (entry.path().extension() != ".log") continue;
+      newest = std::max<std::uint64_t>(newest, std::stoull(entry.path().stem()));
+    }
+    return newest;
+  };
+  for (std::size_t bytes = 32768 - 80; bytes < 32768; ++bytes) {
+    must(database->flush());
+    rdb::WriteBatch batch;
+    must(rdb::from_rocksdb(batch.Put("key", std::string(bytes, 'x'))));
+    must(rdb::from_rocksdb(batch.PutLogData(wal::encode(mark))));
+    must(rdb::from_rocksdb(database->rocksdb().GetBaseDB()->Write({}, &batch)));
+    EXPECT_EQ(must(wal::numbers_taken_before(directory / "db", newest_wal())), mark.number)
+        << bytes;
+  }
 }
 
 }  // namespace

@@ -11,6 +11,7 @@ class CompactionFilterFactory;
 class CompressionManager;
 class DB;
 class Env;
+class FileIngestionHandle;
 class FileSystem;
 class Iterator;
 class MemTableRepFactory;

@@ -51,7 +51,7 @@ void Session::close(THD* thd) {
 
 std::unique_ptr<txn::Transaction> Session::exchange(std::unique_ptr<txn::Transaction> other) {
   // The thread that goes on with the transaction must not meet this session's cursors.
-  transaction_->remove_all_scans();
+  transaction_->scans().remove_all();
   mysql_mutex_lock(&thd_->LOCK_thd_data);
   transaction_.swap(other);
   mysql_mutex_unlock(&thd_->LOCK_thd_data);

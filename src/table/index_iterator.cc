@@ -31,7 +31,7 @@ bool IndexIterator::is_expired() const {
 }
 
 void IndexIterator::end_scan() {
-  if (is_listed()) transaction_->remove_scan(*this);
+  if (is_listed()) transaction_->scans().remove(*this);
   boundary_.clear();
   resumption_.reset();
 }
@@ -103,7 +103,7 @@ void IndexIterator::start(KeyRange range, Direction direction) {
   direction_ = direction;
   resumption_.reset();
   boundary_.set_at_end(false);
-  transaction_->add_scan(*this);
+  transaction_->scans().add(*this);
   make_iterator(range_);
   go_to_near_end();
 }

@@ -123,30 +123,39 @@ Status make_way_for(kv::Database& database, std::span<const LoadedFiles> loads) 
   return Status::ok();
 }
 
-Status publish_loaded_files(kv::Database& database, std::span<const LoadedFiles> loads,
-                            Attempt attempt) {
-  BASALT_ASSERT(!loads.empty());
-  bool is_done = false;
-  if (attempt == Attempt::kRepeated) {
-    kv::PinnedValue row;
-    BASALT_TRY(database.get(loads.front().row_family, loads.front().row_key, {}, row, is_done));
-  }
-  if (!is_done) {
-    std::vector<kv::FamilyFiles> files;
-    for (const LoadedFiles& load : loads) {
-      for (const kv::FamilyFiles& of_family : load.files) {
-        const auto same = std::ranges::find(files, of_family.family, &kv::FamilyFiles::family);
-        kv::FamilyFiles& all = same == files.end() ? files.emplace_back() : *same;
-        all.family = of_family.family;
-        all.paths.insert(all.paths.end(), of_family.paths.begin(), of_family.paths.end());
-      }
+Result<kv::PreparedIngestion> prepare_ingestion(kv::Database& database,
+                                                std::span<const LoadedFiles> loads) {
+  std::vector<kv::FamilyFiles> files;
+  for (const LoadedFiles& load : loads) {
+    for (const kv::FamilyFiles& of_family : load.files) {
+      const auto same = std::ranges::find(files, of_family.family, &kv::FamilyFiles::family);
+      kv::FamilyFiles& all = same == files.end() ? files.emplace_back() : *same;
+      all.family = of_family.family;
+      all.paths.insert(all.paths.end(), of_family.paths.begin(), of_family.paths.end());
     }
-    BASALT_HOLDPOINT("txn.load.ingest");
-    BASALT_FAILPOINT("txn.load.before_ingest");
-    BASALT_TRY(database.ingest(files, kv::Ingested::kNewToSnapshots));
-    BASALT_FAILPOINT("txn.load.after_ingest");
   }
+  return database.prepare_ingestion(files, kv::Ingested::kNewToSnapshots);
+}
+
+Status publish_loaded_files(kv::Database& database, std::span<const LoadedFiles> loads,
+                            kv::PreparedIngestion files) {
+  BASALT_ASSERT(!loads.empty());
+  BASALT_HOLDPOINT("txn.load.ingest");
+  BASALT_FAILPOINT("txn.load.before_ingest");
+  BASALT_TRY(database.ingest(std::move(files)));
+  BASALT_FAILPOINT("txn.load.after_ingest");
   return forget_loaded_files(database, loads, kv::Durability::kBuffered);
+}
+
+Status publish_again(kv::Database& database, std::span<const LoadedFiles> loads) {
+  BASALT_ASSERT(!loads.empty());
+  kv::PinnedValue row;
+  bool is_done = false;
+  BASALT_TRY(database.get(loads.front().row_family, loads.front().row_key, {}, row, is_done));
+  if (is_done) return forget_loaded_files(database, loads, kv::Durability::kBuffered);
+  Result<kv::PreparedIngestion> files = prepare_ingestion(database, loads);
+  if (!files.is_ok()) return files.take_status();
+  return publish_loaded_files(database, loads, std::move(files.value()));
 }
 
 Status forget_loaded_files(kv::Database& database, std::span<const LoadedFiles> loads,
@@ -181,7 +190,7 @@ Status recover_loaded_files(kv::Database& database, const std::set<std::uint32_t
     BASALT_TRY(iterator.status());
   }
   for (const LoadedFiles& load : loads) {
-    const Status status = publish_loaded_files(database, {&load, 1}, Attempt::kRepeated);
+    const Status status = publish_again(database, {&load, 1});
     if (status.is_ok()) continue;
     for (const LoadedFiles& left : loads) left.directory->leave();
     return Status(status.code(), "the rows of a load that was committed, in '" +

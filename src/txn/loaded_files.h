@@ -62,20 +62,23 @@ bool is_loaded_files_key(std::string_view key);
 // the record is there, it tells that they are ingested.
 std::string ingested_files_key(std::uint32_t directory);
 
-// Whether the files may have been ingested by an earlier attempt.
-enum class Attempt : std::uint8_t { kFirst, kRepeated };
-
 // Removes the records of loads: no start takes their files in any more.
 Status forget_loaded_files(kv::Database& database, std::span<const LoadedFiles> loads,
                            kv::Durability durability);
 
 // kv::Database::make_way(), for publish_loaded_files() later.
 Status make_way_for(kv::Database& database, std::span<const LoadedFiles> loads);
+// kv::Database::prepare_ingestion(), for publish_loaded_files() soon. An error leaves them as they
+// were.
+Result<kv::PreparedIngestion> prepare_ingestion(kv::Database& database,
+                                                std::span<const LoadedFiles> loads);
 
 // Ingests the files of loads whose records are committed, and removes the records. An error: they
-// are as they were, or ingested, and a repeated attempt goes on.
+// are as they were, or ingested, and publish_again() goes on.
 Status publish_loaded_files(kv::Database& database, std::span<const LoadedFiles> loads,
-                            Attempt attempt);
+                            kv::PreparedIngestion files);
+// The same of files that may be ingested already.
+Status publish_again(kv::Database& database, std::span<const LoadedFiles> loads);
 
 // Publishes what a crash has left committed, and removes the directories of loads whose numbers are
 // not among `prepared`. While nobody else uses the database.

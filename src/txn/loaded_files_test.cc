@@ -4,6 +4,7 @@
 
 #include <array>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -84,6 +85,24 @@ class LoadedFilesTest : public testing::Test {
   std::string directory() { return store_.database().options().directory; }
   bool has_directories() {
     return fs::exists(directory() + "/loads") && !fs::is_empty(directory() + "/loads");
+  }
+  std::set<fs::path> database_files() {
+    std::set<fs::path> files;
+    for (const auto& file : fs::directory_iterator(directory())) {
+      if (file.path().extension() == ".sst") files.insert(file.path());
+    }
+    return files;
+  }
+  // Removes those that are about to be ingested from the database, where they are linked.
+  void lose_files(const std::set<fs::path>& before) {
+    for (const fs::path& file : database_files()) {
+      if (!before.contains(file)) fs::remove(file);
+    }
+  }
+  static void remove_files(const std::string& directory) {
+    for (const auto& file : fs::recursive_directory_iterator(directory)) {
+      if (file.path().extension() == ".sst") fs::remove(file);
+    }
   }
   // The rows that are there, "5,10,...", and whether a record is left.
   std::string rows() {
@@ -219,13 +238,38 @@ TEST_F(LoadedFilesTest, RowsGoWithTheRollback) {
   EXPECT_FALSE(has_directories());
 }
 
+TEST_F(LoadedFilesTest, FilesThatAreMissingFailTheCommitBeforeItIsWritten) {
+  auto transaction = begin_with_load();
+  remove_files(directory() + "/loads");
+  EXPECT_TRUE(fails_with(ErrorCode::kIoError, transaction->commit(kv::Durability::kSynced)));
+  must(transaction->rollback());
+  EXPECT_EQ(rows(), "");
+  EXPECT_FALSE(has_directories());
+}
+
+TEST_F(LoadedFilesTest, APreparedLoadThatIsRolledBackLeavesNoFile) {
+  const std::size_t before = database_files().size();
+  auto transaction = begin_with_load();
+  must(transaction->prepare("x", kv::Durability::kSynced));
+  must(transaction->prepare_ingestion());
+  EXPECT_GT(database_files().size(), before);
+  must(transaction->rollback());
+  EXPECT_EQ(database_files().size(), before);
+  EXPECT_EQ(rows(), "");
+  EXPECT_FALSE(has_directories());
+}
+
 // Of a table that goes: nobody has seen it.
 TEST_F(LoadedFilesTest, FilesThatCannotBeTakenInAreGivenUp) {
   auto transaction = begin_with_load();
-  for (const auto& file : fs::recursive_directory_iterator(directory() + "/loads")) {
-    if (file.path().extension() == ".sst") fs::remove(file);
-  }
-  EXPECT_FALSE(transaction->commit(kv::Durability::kSynced).is_ok());
+  const std::set<fs::path> before = database_files();
+  const basalt::test::Hold hold("txn.load.ingest");
+  std::thread committer(
+      [&] { EXPECT_FALSE(transaction->commit(kv::Durability::kSynced).is_ok()); });
+  basalt::test::await([this] { return rows().ends_with("record"); });
+  lose_files(before);
+  hold.release();
+  committer.join();
   ASSERT_EQ(transaction->state(), Transaction::State::kOrdered);
   EXPECT_NE(rows().find("record"), std::string::npos);
   must(transaction->cancel_loaded());
@@ -398,12 +442,14 @@ TEST_F(LoadedFilesTest, ARecoveredLoadWhoseFilesCannotBeTakenInIsCommittedLater)
     leave_prepared(begin_with_load(), "x");
     store_.crash();
     // Gone when they have been looked at.
+    const std::set<fs::path> before = database_files();
     const basalt::test::Hold hold("txn.load.ingest");
     std::thread committer([&] {
       bool found = false;
       EXPECT_FALSE(store_.transactions().commit_prepared("x", found).is_ok());
     });
     basalt::test::await([this] { return rows().ends_with("record"); });
+    lose_files(before);
     fs::rename(directory() + "/loads", directory() + "/elsewhere");
     hold.release();
     committer.join();

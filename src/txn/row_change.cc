@@ -31,9 +31,7 @@ Status RowChange::begin(const RowChangePlan& plan) {
         transaction.manager_.locks().await_insert(transaction.owner_, *blocked, plan.policy));
   }
   transaction.inserts_->batch_mutex().assert_held();
-  for (OpenScan* const scan : transaction.scans_) {
-    for (const std::string_view key : plan.new_keys) scan->note_new_key(key);
-  }
+  for (const std::string_view key : plan.new_keys) transaction.scans_.note_new_key(key);
   return transaction.begin_writing();
 }
 

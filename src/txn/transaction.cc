@@ -66,11 +66,12 @@ void Transaction::end_changes() {
 }
 
 void Transaction::finish() {
-  remove_all_scans();
+  scans_.remove_all();
   if (changes_are_unknown_ || !loaded_.empty()) {
     manager_.changes().note_end_of_unknown(newest_sequence());
   }
   changes_are_unknown_ = false;
+  ingestion_ = {};
   loaded_.clear();
   clear_spilled();
   is_commit_written_ = false;
@@ -90,7 +91,7 @@ void Transaction::finish() {
   name_.clear();
   is_decided_by_user_ = false;
   state_ = State::kIdle;
-  BASALT_DEBUG_ASSERT(scans_.empty());
+  BASALT_DEBUG_ASSERT(scans_.is_empty());
   // Last: whoever waits for it to be visible may find its locks gone, too.
   if (commit_ticket_ != 0) manager_.order().retire(commit_ticket_);
   commit_ticket_ = 0;
@@ -102,27 +103,6 @@ void Transaction::finish() {
 rdb::WriteBatch& Transaction::batch() const {
   BASALT_DEBUG_ASSERT(has_writes_ && writes_ != nullptr);
   return *writes_->GetWriteBatch()->GetWriteBatch();
-}
-
-void Transaction::add_scan(OpenScan& scan) {
-  if (scan.is_listed_) return;
-  scan.is_listed_ = true;
-  scans_.push_back(&scan);
-}
-
-void Transaction::remove_scan(OpenScan& scan) {
-  if (!scan.is_listed_) return;
-  scan.is_listed_ = false;
-  const std::size_t erased = std::erase(scans_, &scan);
-  BASALT_DEBUG_ASSERT(erased == 1);
-}
-
-void Transaction::remove_all_scans() {
-  while (!scans_.empty()) remove_scan(*scans_.back());
-}
-
-void Transaction::leave_own_changes() {
-  for (OpenScan* const scan : scans_) scan->leave_own_changes();
 }
 
 Status Transaction::roll_back_batch() {
@@ -164,7 +144,7 @@ Status Transaction::roll_back_to_mark(std::size_t number) {
   changed_tables_.roll_back_to_mark();
   if (!has_writes_) return Status::ok();
   const StepScope scope(progress_, TransactionStep::kRollingBack);
-  leave_own_changes();
+  scans_.leave_own_changes();
   if (runs < spilled_.runs().size()) {
     BASALT_DEBUG_ASSERT(state_ == State::kActive);
     spilled_.drop_from(runs);
@@ -612,7 +592,7 @@ Status Transaction::commit(kv::Durability durability) {
     writes_->GetWriteOptions()->sync =
         durability == kv::Durability::kSynced && !is_decided_by_binlog();
     BASALT_FAILPOINT("txn.commit.before_write");
-    leave_own_changes();
+    scans_.leave_own_changes();
     BASALT_TRY(loaded_.empty() ? write_commit() : write_and_publish());
     changed_tables_.commit();
     if (inserts_are_open_) manager_.inserts().note_commit(*inserts_, newest_sequence());
@@ -629,7 +609,7 @@ Status Transaction::rollback() {
   if (has_writes_) {
     const BatchGuard guard(*this);
     const bool keeps_batch = batch_bytes() <= kKeptBatchBytes && spilled_bytes() == 0;
-    leave_own_changes();
+    scans_.leave_own_changes();
     Status status = manager_.database().write_wal([&] { return writes_->Rollback(); });
     if (state_ == State::kPrepared && !status.is_ok()) return status;
     // No start may find it prepared, and without its files. Else the next one removes them.

@@ -19,6 +19,7 @@
 #include "txn/insert_registry.h"
 #include "txn/key_spans.h"
 #include "txn/loaded_files.h"
+#include "txn/open_scans.h"
 #include "txn/spilled_changes.h"
 #include "txn/transaction_expiry.h"
 #include "txn/transaction_progress.h"
@@ -43,23 +44,6 @@ class WriteBatchWithIndex;
 namespace basalt::txn {
 
 class TransactionManager;
-
-// A scan that is open while its transaction writes.
-class OpenScan {
- public:
-  virtual ~OpenScan() = default;
-  // Whether a transaction tells the scan about its writes: from Transaction::add_scan() to
-  // remove_scan() or the transaction's end.
-  bool is_listed() const { return is_listed_; }
-  // The transaction is about to put a key that is not there.
-  virtual void note_new_key(std::string_view key) = 0;
-  // Own changes are about to go: no iterator over them may be used any more.
-  virtual void leave_own_changes() = 0;
-
- private:
-  friend class Transaction;
-  bool is_listed_ = false;
-};
 
 enum class IsolationLevel : std::uint8_t {
   kReadCommitted,   // one snapshot per statement
@@ -136,6 +120,7 @@ class Transaction {
   bool fills_cache() const { return fills_cache_; }
   lock::LockOwner& lock_owner() { return owner_; }
   TransactionExpiry& expiry() { return expiry_; }
+  OpenScans& scans() { return scans_; }
   const std::string& prepared_name() const { return name_; }
 
   // ---- statements and savepoints
@@ -158,14 +143,6 @@ class Transaction {
   Status release_savepoint(std::size_t number);
   // Neither it nor any later one will be used again; changes stay.
   Status release_savepoints_from(std::size_t number);
-
-  // ---- open scans. Adding and removing do nothing if it is so already.
-
-  void add_scan(OpenScan& scan);
-  void remove_scan(OpenScan& scan);
-  // Ends the list: to be called by the session's thread before another thread may end the
-  // transaction, while cursors of the session still exist.
-  void remove_all_scans();
 
   // ---- reads
 
@@ -257,6 +234,10 @@ class Transaction {
   // error it is either prepared, then not durably, or active: to be rolled back.
   Status prepare(const std::string& name, kv::Durability durability,
                  bool keeps_value_locks = false);
+  // Does of the commit of a prepared one what can be done before others wait for it: before it has
+  // its ticket. The commit is to come soon: no file's space is given back in between. An error
+  // leaves it prepared.
+  Status prepare_ingestion();
   // Gives a prepared transaction its commit ticket: it will be committed, whatever happens. It ends
   // at `offset` of `file` in the binary log, if that is not empty. Takes less than a microsecond.
   void take_commit_ticket(std::string_view file, std::uint64_t offset);
@@ -326,7 +307,6 @@ class Transaction {
   }
   // So that what is set within the statement comes after its beginning.
   void mark_statement();
-  void leave_own_changes();
   // To the latest savepoint, which is gone then.
   Status roll_back_batch() BASALT_REQUIRES(inserts_->batch_mutex());
   basalt_rocksdb::WriteBatchWithIndex& own_changes();  // to be found by their keys
@@ -381,7 +361,7 @@ class Transaction {
   std::size_t statement_mark_ = 0;
   // By number, which counts from 1. If there is a batch, its savepoints are these.
   std::vector<SavepointMark> marks_;
-  std::vector<OpenScan*> scans_;
+  OpenScans scans_;
   std::unique_ptr<kv::Snapshot> transaction_snapshot_;
   std::unique_ptr<kv::Snapshot> statement_snapshot_;
   // Whether a row was changed since that: a trigger or a function of the statement has read before.
@@ -393,6 +373,7 @@ class Transaction {
   BinlogPosition binlog_position_;
   std::vector<LockedValue> value_locks_;
   std::vector<LoadedFiles> loaded_;
+  kv::PreparedIngestion ingestion_;     // of loaded_, for a commit that is about to come
   bool has_committed_portion_ = false;  // in the statement
   bool is_commit_written_ = false;      // with rows in files that are not ingested
   ChangedBuckets changed_buckets_;      // also of what a savepoint has undone

@@ -121,7 +121,7 @@ Status Transaction::move_batch_to_files() {
       first = next;
     }
   }
-  leave_own_changes();
+  scans_.leave_own_changes();
   drop_batch();
   has_writes_ = false;
   return begin_writing();
@@ -144,6 +144,13 @@ Status Transaction::queue_loaded() {
   return Status::ok();
 }
 
+Status Transaction::prepare_ingestion() {
+  if (loaded_.empty() || !ingestion_.is_empty()) return Status::ok();
+  Result<kv::PreparedIngestion> ready = txn::prepare_ingestion(manager_.database(), loaded_);
+  if (ready.is_ok()) ingestion_ = std::move(ready.value());
+  return ready.take_status();
+}
+
 Status Transaction::write_and_publish() {
   BASALT_DEBUG_ASSERT(!loaded_.empty());
   kv::Database& database = manager_.database();
@@ -153,11 +160,17 @@ Status Transaction::write_and_publish() {
     return Status(ErrorCode::kCorruption, "its rows are in files that cannot be read");
   }
   const StepScope scope(progress_, TransactionStep::kIngesting);
+  if (!is_repeated) BASALT_TRY(prepare_ingestion());
   const MutexLock guard(database.publication_mutex());
-  if (!is_repeated) BASALT_TRY(write_commit());
+  if (!is_repeated) {
+    Status written = write_commit();
+    // It may stay prepared for long.
+    if (!written.is_ok()) ingestion_ = {};
+    BASALT_TRY(std::move(written));
+  }
   is_commit_written_ = true;
-  Status status =
-      publish_loaded_files(database, loaded_, is_repeated ? Attempt::kRepeated : Attempt::kFirst);
+  Status status = is_repeated ? publish_again(database, loaded_)
+                              : publish_loaded_files(database, loaded_, std::move(ingestion_));
   // It cannot be rolled back any more.
   if (!status.is_ok()) state_ = State::kOrdered;
   return status;

@@ -15,7 +15,7 @@ Status Transaction::commit_portion(kv::Durability durability) {
   BASALT_TRY(check_room());
   check_commit();
   writes_->GetWriteOptions()->sync = durability == kv::Durability::kSynced;
-  leave_own_changes();
+  scans_.leave_own_changes();
   BASALT_TRY(write_commit());
   changed_tables_.commit();
   if (inserts_are_open_) manager_.inserts().note_commit(*inserts_, newest_sequence());

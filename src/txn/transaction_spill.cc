@@ -167,7 +167,7 @@ Status Transaction::freeze_batch() {
   const std::size_t runs_before = spilled_.runs().size();
   // Others may have indexed the batch since, which leaves its entries where they are.
   const BatchGuard guard(*this);
-  leave_own_changes();
+  scans_.leave_own_changes();
   inserts_->attach(nullptr);
   spilled_.add(std::shared_ptr<const rdb::Transaction>(std::move(writes_)),
                std::move(sections.value()), memory, ends);
@@ -210,7 +210,7 @@ void Transaction::use_runs(const Renumbering& numbers) {
   for (SavepointMark& mark : marks_) mark.runs = numbers.of(mark.runs);
   const BatchGuard guard(*this);
   // Those who read them keep what they have read from.
-  leave_own_changes();
+  scans_.leave_own_changes();
   inserts_->set_runs(spilled_.runs());
   note_batch();
 }

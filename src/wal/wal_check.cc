@@ -33,6 +33,8 @@ constexpr char kLastPart = 4;
 constexpr std::size_t kSectorBytes = 512;
 // Of an ingestion, which takes one for each file. More is no mark, but what looks like one.
 constexpr std::uint64_t kNumbersTakenMax = std::uint64_t{1} << 32;
+// What find_wal_mark() looks at is not longer.
+constexpr std::size_t kMarkBytesMax = 32;
 constexpr std::uint32_t kMaskDelta = 0xa282ead8;
 
 std::uint32_t masked_crc32c(std::string_view bytes) {
@@ -94,6 +96,7 @@ struct Scan {
   std::optional<WalDamage> damage;
   std::uint64_t records = 0;
   WalMark first_mark;
+  std::string end_of_part;  // of the record that was begun
   // Where a record begins of which only the first parts have come so far.
   std::optional<std::uint64_t> begun;
 
@@ -104,12 +107,20 @@ struct Scan {
     damage->offset = begun.value_or(offset);
     damage->is_unwritten = is_unwritten;
   }
+  void find_mark(char type, std::string_view content) {
+    if (type == kWhole || type == kFirstPart) end_of_part.clear();
+    // One that begins in the part before.
+    end_of_part += content.substr(0, kMarkBytesMax);
+    first_mark = find_wal_mark(end_of_part);
+    if (first_mark.kind == WalMark::Kind::kNone) first_mark = find_wal_mark(content);
+    end_of_part = content.substr(content.size() - std::min(content.size(), kMarkBytesMax));
+  }
   void note_part(std::uint64_t offset, char type, std::string_view content) {
     if (form == Form::kWal && (type == kWhole || type == kFirstPart)) {
       sequence = sequence_of(content);
     }
     if (form == Form::kWal && !damage && first_mark.kind == WalMark::Kind::kNone) {
-      first_mark = find_wal_mark(content);
+      find_mark(type, content);
     }
     ++records;
     if (damage) ++damage->records_behind;

@@ -74,10 +74,9 @@ bool WalContinuity::is_behind_a_gap(std::uint64_t wal, std::uint64_t first,
   // RocksDB goes on behind the newest number of files, too, of which the WALs may have lost what
   // was not synced. What it had replayed then must still be there.
   if (mark.kind == WalMark::Kind::kOpened) return mark.number > *next_;
-  // An ingestion that goes on would have been told of by one that was replayed.
-  const auto taken = has_seen_mark_ ? taken_before_.end() : taken_before_.find(wal);
-  const std::uint64_t by_newer_mark = taken == taken_before_.end() ? 0 : taken->second;
-  return first > *next_ + std::max(without_record_, by_newer_mark);
+  const auto found = taken_before_.find(wal);
+  const std::uint64_t taken = found == taken_before_.end() ? 0 : found->second;
+  return first > *next_ + std::max(without_record_, taken);
 }
 
 void WalContinuity::ColumnFamilyLogNumberMap(
@@ -99,7 +98,7 @@ rdb::WalFilter::WalProcessingOption WalContinuity::LogRecordFound(unsigned long 
   const bool is_known = batch.Iterate(&counter).ok() && !counter.has_unknown();
   const WalMark& mark = counter.mark();
   if (is_behind_a_gap(wal, first, mark)) {
-    if (!gap_) gap_ = {path, first, *next_, newest_first_wal_ > wal_};
+    if (!gap_) gap_ = {path, first, *next_, newest_first_wal_ > wal_, has_seen_mark_};
     files_.refuse("the WALs have a gap");
     return WalProcessingOption::kCorruptedRecord;
   }

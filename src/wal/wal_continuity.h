@@ -23,6 +23,7 @@ struct WalGap {
   std::uint64_t missing = 0;  // the one that should have come
   // Whether files of tables hold changes that were made behind the hole.
   bool is_in_files = false;
+  bool is_behind_a_mark = false;  // that was replayed: any but kNone
 };
 
 // Finds holes between the WALs that RocksDB replays.
@@ -71,7 +72,7 @@ class WalContinuity final : public rdb::WalFilter {
   std::uint64_t wal_ = 0;              // of the last record
   std::optional<std::uint64_t> next_;  // the number of the record that comes next, if known
   std::uint64_t without_record_ = 0;   // so many numbers may have been taken by files since
-  bool has_seen_mark_ = false;         // so that a mark before what follows was not in an older WAL
+  bool has_seen_mark_ = false;
   // How many numbers the commit of each prepared transaction takes, by name.
   std::unordered_map<std::string, std::uint64_t> prepared_;
 };

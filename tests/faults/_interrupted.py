@@ -40,12 +40,16 @@ class Obstacle(NamedTuple):
 
     calls: Call
     part: str
+    skipped: int = 0
 
 
-# Files have their new names, of numbers, when they are synced there.
-OBSTACLES = {"writes of the manifest fail": Obstacle(Call.WRITE, "MANIFEST"),
-             "syncs of the manifest fail": Obstacle(Call.SYNC, "MANIFEST"),
-             "syncs of the files fail": Obstacle(Call.SYNC, "#rocksdb/0*.sst")}
+# Before a commit is written files get names in the database, of numbers, which the manifest is
+# told of, and are synced there; behind it the manifest is told of the files.
+BEFORE_COMMIT = {"writes of the manifest fail": Obstacle(Call.WRITE, "MANIFEST"),
+                 "syncs of the manifest fail": Obstacle(Call.SYNC, "MANIFEST"),
+                 "syncs of the files fail": Obstacle(Call.SYNC, "#rocksdb/0*.sst")}
+BEHIND_COMMIT = {"writes of the manifest fail": Obstacle(Call.WRITE, "MANIFEST", skipped=1),
+                 "syncs of the manifest fail": Obstacle(Call.SYNC, "MANIFEST", skipped=1)}
 
 
 def fail(faults: Faults, failure: Failure, folder: str,
@@ -100,11 +104,20 @@ def files_kept_out(server: Server, faults: Faults, obstacle: Obstacle,
     """Meanwhile no file becomes part of the database; nobody but who wants that is to meet it."""
     server.query("SET GLOBAL rocksdb_force_flush_memtable_now = ON")
     server.query("SET GLOBAL rocksdb_pause_background_work = ON")
-    faults.set(*obstacle)
+    faults.set(obstacle.calls, obstacle.part, skipped=obstacle.skipped)
     yield
     if not faults.failures():
         problems.append("nothing failed")
     faults.heal()
+
+
+def refused(execute: Callable[[], object]) -> list[str]:
+    """What is to fail because of an obstacle before its commit is written."""
+    try:
+        execute()
+    except pymysql.err.Error as error:
+        return [] if _ERROR_TEXTS[errno.EIO] in str(error) else [f"the text: {error}"]
+    return ["it is committed"]
 
 
 def check_read_only(server: Server) -> list[str]:

@@ -67,6 +67,14 @@ class BulkLoad:
         self._server.query("DELETE FROM d.t WHERE id >= 0")
         return problems + self._check(1)
 
+    def fail_before_commit(self, obstacle: _interrupted.Obstacle, logs: bool) -> list[str]:
+        """The files cannot be prepared to be taken in."""
+        problems: list[str] = []
+        with _interrupted.files_kept_out(self._server, self._faults, obstacle, problems):
+            problems += _interrupted.refused(lambda: self._load(logs))
+        _interrupted.go_on(self._server, restarts=False)
+        return problems + self._check(1)
+
     def fail_behind_commit(self, obstacle: _interrupted.Obstacle, logs: bool,
                            restarts: bool) -> list[str]:
         """The files cannot be taken in, when the commit is written."""
@@ -99,8 +107,11 @@ class BulkLoad:
         # What the statement could not drop goes then.
         self._server.kill()
         self._server.start()
-        problems += self._check(1 + _ROWS) + checks.left_tables(self._server)
-        self._server.query("DROP TABLE IF EXISTS d.c")
+        problems += self._check(1 + _ROWS)
+        # One that a statement has made has its last name; the server does not know of it any more.
+        if restarts:
+            self._server.query("DROP TABLE IF EXISTS d.c")
+        problems += checks.left_tables(self._server)
         self._server.query(copy)
         problems += self._check(1 + _ROWS)
         self._server.query("DROP TABLE IF EXISTS d.c")
@@ -132,15 +143,19 @@ def run(work: Workspace, _: argparse.Namespace) -> Tally:
                 for rows, load in _LOADS.items()]
     outcomes += [(f"KILL after {seconds} s{rows}", test.kill(seconds, load))
                  for seconds in _KILLS_AFTER_SECONDS for rows, load in _LOADS.items()]
+    outcomes += [(f"{name} before files are taken in, {'with' if logs else 'without'} the binary "
+                  "log", test.fail_before_commit(obstacle, logs))
+                 for name, obstacle in _interrupted.BEFORE_COMMIT.items()
+                 for logs in (True, False)]
     outcomes += [(f"{name} when files are taken in, {'with' if logs else 'without'} the binary "
                   f"log, and {'a start' if restarts else 'a resume'} follows",
                   test.fail_behind_commit(obstacle, logs, restarts))
-                 for name, obstacle in _interrupted.OBSTACLES.items()
+                 for name, obstacle in _interrupted.BEHIND_COMMIT.items()
                  for logs in (True, False) for restarts in (True, False)]
     outcomes += [(f"{name} when those of {copy} are taken in, and a "
                   f"{'start' if restarts else 'resume'} follows",
                   test.fail_copy_behind_commit(copy, obstacle, restarts))
-                 for name, obstacle in _interrupted.OBSTACLES.items()
+                 for name, obstacle in _interrupted.BEHIND_COMMIT.items()
                  for copy in _COPIES for restarts in (True, False)]
     return tally_of(outcomes)
 

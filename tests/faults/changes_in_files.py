@@ -114,6 +114,17 @@ class ChangesInFiles:
             connection.rollback()
         return problems + self._check_writable() + self._check()
 
+    def fail_before_commit(self, obstacle: _interrupted.Obstacle, logs: bool) -> list[str]:
+        """The files cannot be prepared to be taken in."""
+        problems: list[str] = []
+        with self._session(logs=logs) as connection, connection.cursor() as cursor:
+            cursor.execute(_STATEMENTS["UPDATE"].format("t"))
+            with _interrupted.files_kept_out(self._server, self._faults, obstacle, problems):
+                problems += _interrupted.refused(connection.commit)
+            connection.rollback()
+        _interrupted.go_on(self._server, restarts=False)
+        return problems + self._check()
+
     def fail_behind_commit(self, obstacle: _interrupted.Obstacle, logs: bool,
                            restarts: bool) -> list[str]:
         """The files cannot be taken in, when the commit is written."""
@@ -189,10 +200,14 @@ def run(work: Workspace, _: argparse.Namespace) -> Tally:
                   test.fail_end(failure, runs, end, logs))
                  for name, failure in _FAILURES_AT_END.items() for runs in (_FEW, _MANY)
                  for end in ("COMMIT", "XA PREPARE 'x'") for logs in (True, False)]
+    outcomes += [(f"{name} before files are taken in, {'with' if logs else 'without'} the binary "
+                  "log", test.fail_before_commit(obstacle, logs))
+                 for name, obstacle in _interrupted.BEFORE_COMMIT.items()
+                 for logs in (True, False)]
     outcomes += [(f"{name} when files are taken in, {'with' if logs else 'without'} the binary "
                   f"log, and {'a start' if restarts else 'a resume'} follows",
                   test.fail_behind_commit(obstacle, logs, restarts))
-                 for name, obstacle in _interrupted.OBSTACLES.items()
+                 for name, obstacle in _interrupted.BEHIND_COMMIT.items()
                  for logs in (True, False) for restarts in (True, False)]
     return tally_of(outcomes)
 

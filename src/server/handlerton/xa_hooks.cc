@@ -67,11 +67,15 @@ int prepare(handlerton*, THD* thd, bool all) noexcept {
   }
   XID xid;
   thd_get_xid(thd, reinterpret_cast<MYSQL_XID*>(&xid));
-  const Status status = transaction.prepare(name_of(xid), commit_durability(thd), is_users);
-  if (!status.is_ok()) log_message(LogLevel::kError, "prepare: " + status.message());
-  report_failure("the transaction cannot be prepared", status);
+  Status status = transaction.prepare(name_of(xid), commit_durability(thd), is_users);
   // Of what is committed in one phase nobody else gets to know.
   const bool is_left = is_users && thd_sql_command(thd) != SQLCOM_XA_COMMIT;
+  // A replica's thread may wait for another one's commit, for as long as that takes.
+  if (status.is_ok() && !is_left && thd->rgi_slave == nullptr) {
+    status = transaction.prepare_ingestion();
+  }
+  if (!status.is_ok()) log_message(LogLevel::kError, "prepare: " + status.message());
+  report_failure("the transaction cannot be prepared", status);
   if (status.is_ok() && is_left) session->leave_prepared();
   return to_handler_error(status, thd);
 }
