@@ -2,6 +2,7 @@
 
 #include <rocksdb/file_system.h>
 
+#include <atomic>
 #include <vector>
 
 #include "base/log.h"
@@ -79,8 +80,11 @@ Result<std::unique_ptr<BuildDirectory>> BuildDirectory::make(const BuildPlace& p
 
 Result<std::unique_ptr<BuildDirectory>> BuildDirectory::make_load(const BuildPlace& place) {
   BASALT_TRY(make_directory(*place.files, parent_of_loads(place)));
-  // Whoever makes the directory has the number.
-  for (std::uint32_t number = 1;; ++number) {
+  // Whoever makes the directory has the number. None is used twice in a run: the entry of before,
+  // which was removed, would be in a memtable, and in the way of the next ingestion.
+  static std::atomic<std::uint32_t> next = 1;
+  for (;;) {
+    const std::uint32_t number = next++;
     const std::string path = load_path(place, number);
     if (exists(*place.files, path)) continue;
     const rdb::IOStatus made = place.files->CreateDir(path, rdb::IOOptions(), nullptr);

@@ -118,6 +118,33 @@ class BulkLoad:
         self._server.query("DELETE FROM d.t WHERE id >= 0")
         return problems
 
+    def drop_meanwhile(self) -> list[str]:
+        """DROP TABLE fails while nothing can be written: the table stays, with all partitions."""
+        for name, partitions in (("whole", ""), ("parts", "PARTITION BY HASH (id) PARTITIONS 3")):
+            self._server.query(f"CREATE TABLE d.{name} (id INT PRIMARY KEY) ENGINE=ROCKSDB "
+                               f"{partitions} SELECT seq AS id FROM d.seq_1_to_100")
+        problems: list[str] = []
+        obstacle = _interrupted.BEHIND_COMMIT["writes of the manifest fail"]
+        with _interrupted.files_kept_out(self._server, self._faults, obstacle, problems):
+            try:
+                self._load()
+            except pymysql.err.Error as error:
+                problems.append(f"the statement, which is committed, fails: {error}")
+            for name in ("whole", "parts"):
+                try:
+                    self._server.query(f"DROP TABLE d.{name}")
+                    problems.append(f"DROP TABLE {name} succeeds")
+                except pymysql.err.Error:
+                    pass
+        _interrupted.go_on(self._server, restarts=False)
+        for name in ("whole", "parts"):
+            rows = int(self._server.query(f"SELECT COUNT(*) FROM d.{name}")[0][0])
+            if rows != 100:
+                problems.append(f"{name} has {rows} rows instead of 100")
+            self._server.query(f"DROP TABLE d.{name}")
+        self._server.query("DELETE FROM d.t WHERE id >= 0")
+        return problems + self._check(1)
+
     def _load(self, logs: bool = True, load: str = _LOAD) -> None:
         with self._server.connect() as connection, connection.cursor() as cursor:
             cursor.execute(f"SET rocksdb_bulk_load = 1, sql_log_bin = {int(logs)}")
@@ -157,6 +184,7 @@ def run(work: Workspace, _: argparse.Namespace) -> Tally:
                   test.fail_copy_behind_commit(copy, obstacle, restarts))
                  for name, obstacle in _interrupted.BEHIND_COMMIT.items()
                  for copy in _COPIES for restarts in (True, False)]
+    outcomes.append(("DROP TABLE while nothing can be written", test.drop_meanwhile()))
     return tally_of(outcomes)
 
 

@@ -3,11 +3,14 @@
 #include <filesystem>
 #include <set>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "base/log.h"
 #include "catalog/definitions.h"
 #include "catalog/partition_names.h"
 #include "server/convert/table_layout.h"
+#include "server/handler/partitioned_tables.h"
 #include "server/handler/undecided_changes.h"
 #include "server/plugin.h"
 
@@ -20,8 +23,27 @@ bool may_have_definition_file(const std::string& name) {
   return std::filesystem::exists(name + ".frm", error) || error;
 }
 
+// Of a partition, the table: a partition has no file of its own.
+std::string_view table_of(std::string_view name) {
+  const std::string_view table = catalog::table_of_partition(name);
+  return table.empty() ? name : table;
+}
+
+// Drops a table without a definition file, or its partitions and their list.
+Status drop_with_partitions(THD* thd, const std::string& name) {
+  Status status = drop_by_name(thd, name);
+  if (!status.is(ErrorCode::kTableNotFound)) return status;
+  const std::vector<catalog::TablePointer> partitions = partitions_of(name);
+  for (const catalog::TablePointer& partition : partitions) {
+    BASALT_TRY(drop_by_name(thd, partition->name));
+  }
+  std::error_code error;
+  std::filesystem::remove(list_of(name), error);
+  return partitions.empty() ? std::move(status) : Status::ok();
+}
+
 void drop_left(THD* thd, const std::string& name) {
-  const Status status = drop_by_name(thd, name);
+  const Status status = drop_with_partitions(thd, name);
   if (status.is_ok()) {
     log_message(LogLevel::kInfo, "dropped '" + name + "', which a statement that failed has left");
   } else if (!status.is(ErrorCode::kTableNotFound)) {
@@ -33,7 +55,7 @@ void drop_left(THD* thd, const std::string& name) {
 
 void LeftTables::note(std::string_view name) {
   const MutexLock guard(mutex_);
-  names_.emplace(name);
+  names_.emplace(table_of(name));
 }
 
 void LeftTables::drop() {
@@ -48,16 +70,20 @@ void LeftTables::drop() {
 }
 
 void drop_left_copies() {
+  std::set<std::string> names;
   for (const catalog::TablePointer& table : the_engine().catalog().all_tables()) {
-    const std::string& name = table->name;
-    if (!catalog::table_of_partition(name).empty() || may_have_definition_file(name)) continue;
+    names.emplace(table_of(table->name));
+  }
+  for (const std::string& name : names) {
+    // What an ALTER TABLE has set aside is the table itself.
+    if (may_have_definition_file(name) || catalog::is_set_aside(name)) continue;
     if (is_servers_own_name(name)) {
       drop_left(nullptr, name);
-      continue;
+    } else if (the_engine().catalog().find(name) != nullptr) {
+      log_message(LogLevel::kWarning, "the table '" + name + "' is left over: '" + name +
+                                          ".frm' is missing; restore that file, or remove it with "
+                                          "DROP TABLE");
     }
-    log_message(LogLevel::kWarning, "the table '" + name + "' is left over: '" + name +
-                                        ".frm' is missing; restore that file, or remove it with "
-                                        "DROP TABLE");
   }
 }
 

@@ -12,9 +12,10 @@ namespace basalt::server {
 // their definition.
 class LeftTables {
  public:
-  // A drop of the table has failed. Where the server keeps the definition it may be tried again.
+  // A drop of the table, or of a partition, has failed.
   void note(std::string_view name) BASALT_EXCLUDES(mutex_);
-  // The engine can write again: drops those that were noted.
+  // The engine can write again: drops those that were noted and whose definition is gone. Where
+  // the server has kept it the table is still there for its users.
   void drop() BASALT_EXCLUDES(mutex_);
 
  private:

@@ -17,9 +17,6 @@
 namespace basalt::server {
 namespace {
 
-// The server's working directory is its data directory.
-std::string list_of(std::string_view name) { return std::string(name).append(".par"); }
-
 void log_if_failed(std::string_view what, const Status& status) {
   if (status.is_ok()) return;
   log_message(LogLevel::kError, std::string(what) + ": " + status.message());
@@ -76,6 +73,8 @@ Status drop_undone(const std::string& name) {
 }
 
 }  // namespace
+
+std::string list_of(std::string_view name) { return std::string(name).append(".par"); }
 
 bool has_partition_list(std::string_view name) {
   std::error_code error;

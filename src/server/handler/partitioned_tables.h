@@ -1,4 +1,5 @@
 #pragma once
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -11,6 +12,8 @@
 // are the dictionary's, "database/table".
 namespace basalt::server {
 
+// The file of the partition engine's list: the server's working directory is its data directory.
+std::string list_of(std::string_view name);
 // Whether the partition engine has a table of that name.
 bool has_partition_list(std::string_view name);
 // Whether that is the name of a partition.
