@@ -28,7 +28,7 @@ class Failure(NamedTuple):
 
 FAILURES = {
     "write": Failure(Call.WRITE, errno.EIO),
-    "write, device full": Failure(Call.WRITE, errno.ENOSPC, 3),
+    "write, device full": Failure(Call.WRITE, errno.ENOSPC, 2),
     "sync": Failure(Call.SYNC, errno.EIO),
     "creation": Failure(Call.CREATE, errno.ENOSPC),
     "creation of the second file": Failure(Call.CREATE, errno.EIO, 1),
