@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -62,6 +63,7 @@ class FaultyFileSystem : public rdb::FileSystemWrapper {
   void release() {
     const std::lock_guard guard(mutex_);
     is_released_ = true;
+    ++releases_;
     released_.notify_all();
   }
   // How many operations are held.
@@ -89,7 +91,9 @@ class FaultyFileSystem : public rdb::FileSystemWrapper {
       const rdb::IOStatus error = error_of(fault, path);
       if (fault.is_held) {
         ++held_;
-        released_.wait(guard, [this] { return is_released_; });
+        // Faults may be set anew before this thread sees that it was released.
+        released_.wait(guard,
+                       [this, before = releases_] { return is_released_ || releases_ != before; });
         --held_;
       }
       guard.unlock();
@@ -139,6 +143,7 @@ class FaultyFileSystem : public rdb::FileSystemWrapper {
   int failures_ = 0;
   int held_ = 0;
   bool is_released_ = false;
+  std::uint64_t releases_ = 0;
 };
 
 class FaultyFile : public rdb::FSWritableFileOwnerWrapper {
