@@ -5,6 +5,8 @@ Usage: ./basalt python tests/faults/full_device.py [--long]
 The engine's directory is on an ext4 of 200 MB, which needs root and a loop device; without them
 the test is skipped and says so. With clients that write and a binary log (elsewhere):
 
+  - a table is rebuilt in place, and by a copy, that has no room to be there twice: the statement
+    fails, the table is as it was, and the space comes back
   - a table grows until the reserve is reached: rows are refused with a text that says so, the rest
     goes on; when space comes back, so do writes, by themselves
   - the device is filled to the last byte: the engine turns read-only, with the file's name; after
@@ -29,15 +31,17 @@ import time
 from pathlib import Path
 
 import pymysql
+from pymysql.constants import ER
 
 from basaltcli.errors import BasaltError
 from tests.faults._bench import OPTIONS, Bench
-from tests.support import workspace
+from tests.support import checks, workspace
 from tests.support.load import is_connection_lost
 from tests.support.workspace import Tally, Workspace
 
 _DEVICE_MIB = 200
 _BALLAST_MIB = 60
+_REBUILT_MIB = 60
 _NO_SPACE = "No space left on device"
 
 
@@ -79,6 +83,11 @@ class LoopDevice:
                 raise
         return written
 
+    def free(self) -> int:
+        """Bytes that are free."""
+        space = os.statvfs(self.mount)
+        return space.f_bavail * space.f_frsize
+
     def give(self, *names: str) -> None:
         """Removes files."""
         for name in names:
@@ -111,12 +120,48 @@ class FullDevice:
         self._bench.prepare()
         self._bench.run_unlogged(
             "CREATE DATABASE filler",
-            "CREATE TABLE filler.f (id INT AUTO_INCREMENT PRIMARY KEY, b MEDIUMBLOB) "
-            "ENGINE=ROCKSDB")
+            "CREATE TABLE filler.f (id INT AUTO_INCREMENT PRIMARY KEY, b MEDIUMBLOB, "
+            "n INT NOT NULL DEFAULT 1) ENGINE=ROCKSDB")
 
     def expect(self, is_so: bool, text: str) -> None:
         if not is_so:
             self.problems.append(text)
+
+    def rebuild_without_room(self) -> None:
+        """Statements that need as much again as the table has, and less is free."""
+        chance = random.Random(2)
+        with self._server.connect() as connection, connection.cursor() as cursor:
+            cursor.execute("SET sql_log_bin = 0")
+            for _ in range(_REBUILT_MIB // 4):
+                cursor.execute("INSERT INTO filler.f (b) VALUES (%s), (%s), (%s), (%s)",
+                               [chance.randbytes(1 << 20) for _ in range(4)])
+                # What the WAL has of it comes back.
+                cursor.execute("SET GLOBAL rocksdb_force_flush_memtable_now = ON")
+        # Files that are replaced go when nobody reads them any more.
+        time.sleep(3)
+        self._device.take("rest", self._device.free() - ((_REBUILT_MIB - 14) << 20))
+        checksum = "SELECT COUNT(*), SUM(CRC32(b)) FROM filler.f"
+        expected = self._server.query(checksum)
+        for change in ("FORCE, ALGORITHM=INPLACE", "DROP PRIMARY KEY, ADD PRIMARY KEY (id, n), "
+                       "ALGORITHM=INPLACE", "FORCE, ALGORITHM=COPY"):
+            free = self._device.free()
+            try:
+                self._server.query(f"ALTER TABLE filler.f {change}")
+                self.expect(False, f"there is room for {change}")
+            except pymysql.err.Error as error:
+                self.expect(error.args[0] == ER.RECORD_FILE_FULL, f"{change}: {error}")
+            self.expect(self._bench.wait_for_state(("writable",), 20),
+                        f"{change}: {self._bench.state()} with {self._device.free()} bytes free")
+            for _ in range(100):
+                if self._device.free() > free - (8 << 20):
+                    break
+                time.sleep(0.2)
+            self.expect(self._device.free() > free - (8 << 20),
+                        f"{change}: {free} bytes were free, then {self._device.free()}")
+            self.expect(self._server.query(checksum) == expected, f"{change}: other rows")
+        self.problems += checks.check_tables(self._server)
+        self._bench.run_unlogged("TRUNCATE TABLE filler.f")
+        self._device.give("rest")
 
     def grow_to_reserve(self) -> None:
         """A table grows until it may not."""
@@ -239,6 +284,7 @@ class FullDevice:
         """All steps, up to the first that fails; how many passed."""
         passed = 0
         for title, step in (
+                ("tables are rebuilt without room", self.rebuild_without_room),
                 ("a table grows to the reserve", self.grow_to_reserve),
                 ("the device is full", self.fill_to_the_last_byte),
                 ("space and a resume", self.resume),
