@@ -257,6 +257,8 @@ TEST_F(MergeMeanwhileTest, OneTransactionMergesAtATime) {
   const basalt::test::Hold hold("txn.spill.merge_behind");
   while (runs() < 14) make_run();
   ASSERT_TRUE(has_begun_merge(hold));
+  // A thread has its name when it runs.
+  basalt::test::await([] { return threads_named("rocksdb:merge") == 1; });
   const auto other = store_.begin();
   other->begin_statement(test::kRr);
   for (std::uint32_t i = kNumbers; i < kNumbers + 20; ++i) {
