@@ -9,7 +9,6 @@
 #include "base/log.h"
 #include "catalog/definitions.h"
 #include "catalog/partition_names.h"
-#include "server/convert/table_layout.h"
 #include "server/handler/partitioned_tables.h"
 #include "server/handler/undecided_changes.h"
 #include "server/plugin.h"
@@ -42,6 +41,12 @@ Status drop_with_partitions(THD* thd, const std::string& name) {
   return partitions.empty() ? std::move(status) : Status::ok();
 }
 
+// The copy that an ALTER TABLE makes, whose name no other statement has. Another name of the
+// server's may be the only one of a table: #sql-exchange-, #sql-backup-.
+bool is_copy(std::string_view name) {
+  return name.substr(name.find('/') + 1).starts_with("#sql-alter-");
+}
+
 void drop_left(THD* thd, const std::string& name) {
   const Status status = drop_with_partitions(thd, name);
   if (status.is_ok()) {
@@ -54,6 +59,7 @@ void drop_left(THD* thd, const std::string& name) {
 }  // namespace
 
 void LeftTables::note(std::string_view name) {
+  if (!is_copy(name)) return;
   const MutexLock guard(mutex_);
   names_.emplace(table_of(name));
 }
@@ -69,21 +75,13 @@ void LeftTables::drop() {
   }
 }
 
-void drop_left_copies() {
-  std::set<std::string> names;
+void warn_of_left_tables() {
   for (const catalog::TablePointer& table : the_engine().catalog().all_tables()) {
-    names.emplace(table_of(table->name));
-  }
-  for (const std::string& name : names) {
-    // What an ALTER TABLE has set aside is the table itself.
-    if (may_have_definition_file(name) || catalog::is_set_aside(name)) continue;
-    if (is_servers_own_name(name)) {
-      drop_left(nullptr, name);
-    } else if (the_engine().catalog().find(name) != nullptr) {
-      log_message(LogLevel::kWarning, "the table '" + name + "' is left over: '" + name +
-                                          ".frm' is missing; restore that file, or remove it with "
-                                          "DROP TABLE");
-    }
+    const std::string& name = table->name;
+    if (!catalog::table_of_partition(name).empty() || may_have_definition_file(name)) continue;
+    log_message(LogLevel::kWarning, "the table '" + name + "' is left over: '" + name +
+                                        ".frm' is missing; restore that file, or remove it with "
+                                        "DROP TABLE");
   }
 }
 

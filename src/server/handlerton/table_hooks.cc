@@ -110,9 +110,8 @@ int check_version(handlerton*, const char* path, const LEX_CUSTRING* id,
   return is_completed.is_ok() && is_completed.value() ? 0 : 1;
 }
 
-// From here on the server asks for no half-done DDL any more: temporary tables of the last run, and
-// copies and partitions without a table, go, and dropped indexes may be reclaimed. And all engines
-// are there.
+// From here on the server asks for no half-done DDL any more: temporary tables of the last run and
+// partitions without a table go, and dropped indexes may be reclaimed. And all engines are there.
 int signal_ddl_recovery_done(handlerton*) noexcept {
   for (const catalog::TablePointer& table : the_engine().catalog().all_tables()) {
     if (!is_temporary_name(table->name)) continue;
@@ -121,7 +120,7 @@ int signal_ddl_recovery_done(handlerton*) noexcept {
   }
   drop_replaced_tables();
   drop_all_left_partitions();
-  drop_left_copies();
+  warn_of_left_tables();
   const Status forgotten = the_engine().catalog().forget_alterations();
   if (!forgotten.is_ok()) log_message(LogLevel::kError, "ALTER TABLE: " + forgotten.message());
   g_plugin->recovers_ddl = false;
