@@ -5,6 +5,8 @@
 namespace basalt::server {
 
 bool may_be_replica() {
+  // A server that starts sets master_info_index before it makes what that holds, without the lock.
+  if (!mysqld_server_started) return true;
   // STOP SLAVE holds it while it waits for threads, which may wait for a compaction.
   if (mysql_mutex_trylock(&LOCK_active_mi) != 0) return true;
   // Null before the server has read what it knows, and when it ends.
