@@ -16,12 +16,6 @@
 namespace basalt::server {
 namespace {
 
-// True also where that cannot be found out.
-bool may_have_definition_file(const std::string& name) {
-  std::error_code error;
-  return std::filesystem::exists(name + ".frm", error) || error;
-}
-
 // Of a partition, the table: a partition has no file of its own.
 std::string_view table_of(std::string_view name) {
   const std::string_view table = catalog::table_of_partition(name);
@@ -33,9 +27,7 @@ Status drop_with_partitions(THD* thd, const std::string& name) {
   Status status = drop_by_name(thd, name);
   if (!status.is(ErrorCode::kTableNotFound)) return status;
   const std::vector<catalog::TablePointer> partitions = partitions_of(name);
-  for (const catalog::TablePointer& partition : partitions) {
-    BASALT_TRY(drop_by_name(thd, partition->name));
-  }
+  BASALT_TRY(drop_partitions(thd, partitions));
   std::error_code error;
   std::filesystem::remove(list_of(name), error);
   return partitions.empty() ? std::move(status) : Status::ok();
@@ -71,14 +63,14 @@ void LeftTables::drop() {
     names.swap(names_);
   }
   for (const std::string& name : names) {
-    if (!may_have_definition_file(name)) drop_left(current_thd, name);
+    if (!may_have_definition(name)) drop_left(current_thd, name);
   }
 }
 
 void warn_of_left_tables() {
   for (const catalog::TablePointer& table : the_engine().catalog().all_tables()) {
     const std::string& name = table->name;
-    if (!catalog::table_of_partition(name).empty() || may_have_definition_file(name)) continue;
+    if (!catalog::table_of_partition(name).empty() || may_have_definition(name)) continue;
     log_message(LogLevel::kWarning, "the table '" + name + "' is left over: '" + name +
                                         ".frm' is missing; restore that file, or remove it with "
                                         "DROP TABLE");

@@ -32,13 +32,6 @@ bool is_missing(const std::string& file) {
   return !std::filesystem::exists(file, error) && !error;
 }
 
-Status drop_partitions(THD* thd, const std::vector<catalog::TablePointer>& partitions) {
-  for (const catalog::TablePointer& partition : partitions) {
-    BASALT_TRY(drop_by_name(thd, partition->name));
-  }
-  return Status::ok();
-}
-
 Status rename_partition(std::string_view from, std::string_view to) {
   return the_engine().rename_table(from, to, engine::Engine::Renamed::kAppears,
                                    catalog::Catalog::References::kStay, {}, {});
@@ -62,7 +55,7 @@ Status bring_back(const catalog::RenamedPartition& renamed) {
 // Of a table that the server has dropped in its recovery; with the list.
 Status drop_undone(const std::string& name) {
   const std::vector<catalog::TablePointer> partitions = partitions_of(name);
-  if (partitions.empty() || !is_there(list_of(name)) || !is_missing(name + ".frm")) {
+  if (partitions.empty() || !is_there(list_of(name)) || may_have_definition(name)) {
     return Status::ok();
   }
   BASALT_TRY(drop_partitions(nullptr, partitions));
@@ -82,10 +75,19 @@ bool has_partition_list(std::string_view name) {
   return std::filesystem::exists(list_of(name), error) || error;
 }
 
+bool may_have_definition(const std::string& name) { return !is_missing(name + ".frm"); }
+
 bool is_partition(std::string_view name) { return !catalog::table_of_partition(name).empty(); }
 
 std::vector<catalog::TablePointer> partitions_of(std::string_view name) {
   return the_engine().catalog().all_tables(std::string(name).append(catalog::kPartitionMark));
+}
+
+Status drop_partitions(THD* thd, const std::vector<catalog::TablePointer>& partitions) {
+  for (const catalog::TablePointer& partition : partitions) {
+    BASALT_TRY(drop_by_name(thd, partition->name));
+  }
+  return Status::ok();
 }
 
 Status rename_with_partitions(std::string_view from, std::string_view to) {

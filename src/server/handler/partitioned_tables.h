@@ -16,11 +16,17 @@ namespace basalt::server {
 std::string list_of(std::string_view name);
 // Whether the partition engine has a table of that name.
 bool has_partition_list(std::string_view name);
+// Whether the server has a definition of the table of that name, the .frm. True also where that
+// cannot be found out.
+bool may_have_definition(const std::string& name);
 // Whether that is the name of a partition.
 bool is_partition(std::string_view name);
 
 // The tables that are partitions of the table of that name.
 std::vector<catalog::TablePointer> partitions_of(std::string_view name);
+
+// Drops these tables in turn, up to the first that cannot be. `thd` may be null.
+Status drop_partitions(THD* thd, const std::vector<catalog::TablePointer>& partitions);
 
 // Renames partitions and list, for a server that renames a table by our engine and not by the
 // partition engine: so it does when it recovers its DDL log, of an ALTER TABLE whose renames a
