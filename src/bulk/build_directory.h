@@ -34,6 +34,13 @@ class BuildDirectory {
   static std::unique_ptr<BuildDirectory> find_load(const BuildPlace& place, std::uint32_t number);
   // Removes those of loads but `kept`. While nobody makes one.
   static void remove_loads(const BuildPlace& place, const std::set<std::uint32_t>& kept);
+  // Links what is in those that belong_to_copies() into a directory, or copies it where that cannot
+  // be; flat, as mariadb-backup copies files and no directories. While none of them begins to
+  // be ingested; one that goes away meanwhile is left out. kIoError, kNoSpace.
+  static Status copy_loads(const BuildPlace& place, const std::string& directory);
+  // Puts what copy_loads() has left beside the database's files, which is a copy, where it belongs.
+  // To be called before the database is opened. kIoError.
+  static Status take_copied_loads(const BuildPlace& place);
 
   ~BuildDirectory();
   BuildDirectory(const BuildDirectory&) = delete;
@@ -47,6 +54,9 @@ class BuildDirectory {
   void make_again() const;
   // It is to stay, and all that is in it.
   void leave() { is_left_ = true; }
+  // A copy of the database is to have what is in it, too, as a user may decide there what he has
+  // prepared here. Survives a crash of the machine from sync() on. kIoError, kNoSpace.
+  Status belong_to_copies() const;
   // Makes the names of the directory and of what is in it survive a crash of the machine. kIoError.
   Status sync() const;
 

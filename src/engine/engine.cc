@@ -55,7 +55,7 @@ Result<std::unique_ptr<Engine>> Engine::start(const EngineOptions& options,
       [&engine = *engine](std::span<const catalog::IndexId> indexes, std::uint64_t changes) {
         engine.note_uncounted(indexes, changes);
       });
-  BASALT_TRY(transactions.recover());
+  BASALT_TRY(transactions.recover(options.most_row_locks));
   engine->worker_ = std::make_unique<maintenance::Worker>(
       *engine->database_, *engine->catalog_, [&] { return transactions.undecided().indexes(); });
   return engine;

@@ -11,6 +11,8 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <filesystem>
+#include <system_error>
 #include <thread>
 
 #include "base/assert.h"
@@ -156,6 +158,7 @@ Result<std::unique_ptr<Database>> Database::open(const DatabaseOptions& options,
                                                    std::string(remedies().allow_page_cache));
   }
   bulk::BuildDirectory::remove_all(database->build_place());
+  BASALT_TRY(bulk::BuildDirectory::take_copied_loads(database->build_place()));
   BASALT_TRY(database->verify_wals());
   // The WALs of a process that was killed are perhaps only in the page cache, and what is replayed
   // of them goes to files: the next crash must not find less of them than this opening.
@@ -461,12 +464,30 @@ void Database::set_key_structures(index_stats::KeyStructureSource* source) {
 
 void Database::set_lifetimes(LifetimeSource* source) { lifetimes_->set(source); }
 
-Status Database::create_checkpoint(const std::string& directory) {
+Status Database::create_checkpoint(const std::string& path) {
+  const std::string directory = path.substr(0, path.find_last_not_of('/') + 1);
   const MutexLock guard(publication_mutex_);
   rdb::Checkpoint* checkpoint = nullptr;
   BASALT_TRY(rdb::from_rocksdb(rdb::Checkpoint::Create(db_, &checkpoint)));
   const std::unique_ptr<rdb::Checkpoint> owner(checkpoint);
-  return rdb::from_rocksdb(checkpoint->CreateCheckpoint(directory));
+  std::error_code error;
+  if (std::filesystem::exists(directory, error) || error) {
+    return Status(ErrorCode::kInvalidArgument, "Invalid argument: Directory exists");
+  }
+  // It gets its name when it is complete.
+  const std::string unfinished = directory + ".unfinished";
+  std::filesystem::remove_all(unfinished, error);
+  BASALT_TRY(rdb::from_rocksdb(checkpoint->CreateCheckpoint(unfinished)));
+  // Under the mutex: what is prepared in the copy has its files as long as it is not committed.
+  Status status = bulk::BuildDirectory::copy_loads(build_place(), unfinished);
+  if (status.is_ok()) {
+    std::filesystem::rename(unfinished, directory, error);
+    if (!error) return status;
+    status =
+        Status(ErrorCode::kIoError, "'" + unfinished + "' cannot be renamed: " + error.message());
+  }
+  std::filesystem::remove_all(unfinished, error);
+  return status;
 }
 
 std::string Database::property(FamilyId family, std::string_view name) {

@@ -373,7 +373,7 @@ class Database {
     return publication_mutex_;
   }
   // A consistent copy of the whole database as hard links, in a directory that must not exist.
-  Status create_checkpoint(const std::string& directory);
+  Status create_checkpoint(const std::string& path);
   // RocksDB's text properties ("rocksdb.stats", ...); empty if unknown.
   std::string property(FamilyId family, std::string_view name);
 

@@ -453,16 +453,18 @@ TEST_F(FaultTest, ACheckpointThatFailsIsAnErrorAndNothingElse) {
     return std::ssize(files);
   };
   compact();
-  for (const Fault& fault : {Fault{.operation = Operation::kCreate, .part = "copy"},
-                             Fault{.operation = Operation::kAppend, .part = "copy.tmp/MANIFEST"},
-                             Fault{.operation = Operation::kSync, .part = "copy.tmp/MANIFEST"}}) {
+  for (const Fault& fault :
+       {Fault{.operation = Operation::kCreate, .part = "copy"},
+        Fault{.operation = Operation::kAppend, .part = "copy.unfinished.tmp/MANIFEST"},
+        Fault{.operation = Operation::kSync, .part = "copy.unfinished.tmp/MANIFEST"}}) {
     files_->set(fault);
     EXPECT_FALSE(database_->create_checkpoint(directory_ / "copy").is_ok());
     EXPECT_GT(files_->failures(), 0);
     files_->heal();
     EXPECT_FALSE(is_read_only()) << database_->health().cause();
     EXPECT_TRUE(succeeds(put("b", "2")));
-    EXPECT_FALSE(fs::exists(directory_ / "copy.tmp"));
+    EXPECT_FALSE(fs::exists(directory_ / "copy"));
+    EXPECT_FALSE(fs::exists(directory_ / "copy.unfinished.tmp"));
   }
   compact();
   await([&] { return data_files() == live_files(); });

@@ -14,6 +14,18 @@ namespace {
 constexpr std::uint64_t kCopyPortionBytes = std::uint64_t{32} << 20;
 constexpr std::chrono::seconds kClientLookInterval{1};
 
+constexpr std::uint64_t kLockBytes = 128;  // with a key of 60 bytes
+
+// A replica applies others' transactions while one is prepared, and its XA COMMIT behind them: a
+// range would have them wait for rows that it has not locked on the source, and for ever. Half of
+// what the transaction may have in memory is for its locks.
+std::size_t most_row_locks(THD* thd) {
+  const std::size_t most = max_row_locks(thd);
+  const bool is_replicas_xa =
+      thd->rgi_slave != nullptr && thd->transaction->xid_state.is_explicit_XA();
+  return is_replicas_xa ? std::max<std::size_t>(most, batch_bytes_max(thd) / 2 / kLockBytes) : most;
+}
+
 }  // namespace
 
 Session::Session(THD* thd)
@@ -123,7 +135,7 @@ void Session::register_statement() {
   // In this order: a KILL raises its flag first and interrupts then, and may come in between.
   if (is_raised()) the_engine().locks().interrupt(transaction_->lock_owner());
   transaction_->begin_statement(isolation_level_of(thd_));
-  transaction_->lock_owner().set_most_keys(max_row_locks(thd_));
+  transaction_->lock_owner().set_most_keys(most_row_locks(thd_));
   transaction_->set_fill_cache(fills_cache(thd_));
   transaction_->lock_owner().set_deadlock_detect(detects_deadlocks(thd_));
   transaction_->lock_owner().set_reported_timeout_ms(lock_wait_timeout_ms(thd_));

@@ -312,6 +312,7 @@ engine::EngineOptions options_from_variables() {
   database.rate_limit_bytes = g_rate_limiter_bytes_per_sec;
   database.rocksdb = options_for_rocksdb();
   options.locks.deadlock_detect = detects_deadlocks(nullptr);
+  options.most_row_locks = max_row_locks(nullptr);
   options.takes_expired_rows = g_enable_ttl != 0;
   options.is_replica = may_be_replica;
 #define BASALT_SETTING(...)

@@ -338,7 +338,8 @@ TEST_F(LoadedFilesTest, ARecoveredLoadKeepsOthersFromItsKeys) {
 
 // Of so many keys the ranges of the files are locked, whatever others have prepared between them.
 TEST_F(LoadedFilesTest, ARecoveredLoadOfManyKeysKeepsOthersFromTheRangesOfItsFiles) {
-  constexpr auto kMany = static_cast<std::uint32_t>(RecoveredLocks::kSingleKeysMax) + 1;
+  constexpr std::uint32_t kMany = 20'000;
+  store_.set_most_recovered_keys(2 * kMany - 1);  // of two indexes
   auto transaction = store_.begin();
   must(transaction->add_loaded(load(2 * kMany, 2), kNoWait));
   auto between = store_.begin();
@@ -416,7 +417,8 @@ TEST_F(LoadedFilesTest, APreparedLoadWithADamagedFileCanOnlyBeRolledBack) {
 
 // Of so many rows recovery reads the ends of the files alone.
 TEST_F(LoadedFilesTest, APreparedLoadWithDamageAmongManyRowsIsNotCommitted) {
-  constexpr auto kMany = static_cast<std::uint32_t>(RecoveredLocks::kSingleKeysMax) + 1;
+  constexpr std::uint32_t kMany = 70'000;
+  store_.set_most_recovered_keys(2 * kMany - 1);  // of two indexes
   auto transaction = store_.begin();
   must(transaction->add_loaded(load(2 * kMany, 2), kNoWait));
   leave_prepared(std::move(transaction), "x");

@@ -81,7 +81,7 @@ Status RecoveredLocks::lock_files(const Holder& holder, std::vector<LoadedFiles>
       return Status::ok();
     }
   }
-  const bool locks_ranges = reader.entry_count() > kSingleKeysMax;
+  const bool locks_ranges = reader.entry_count() > most_keys_;
   for (const LoadedFiles& load : loads) {
     for (const std::uint32_t index : load.indexes) holder.changed.note(index);
     for (const LoadedKeys& keys : load.keys) {
@@ -102,8 +102,7 @@ Status RecoveredLocks::lock_files(const Holder& holder, std::vector<LoadedFiles>
   return Status::ok();
 }
 
-// Copies of the database have what is prepared, and not its files. There it is to be rolled back,
-// and so is what has damaged files: all else in the database must be reached.
+// What has damaged files, or none, is to be rolled back: all else in the database must be reached.
 void RecoveredLocks::lock_unread(const Holder& holder, std::vector<LoadedFiles>& loads,
                                  const Status& cause) {
   for (LoadedFiles& load : loads) {

@@ -18,17 +18,15 @@
 //             was prepared: what it changes, they neither lock nor insert.
 // Batch       Each key is locked, and announced if it is put: which of them are rows is known only
 //             to the catalog, and a few locks too many cost nothing.
-// Files       So is each key of a load (txn/loaded_files.h), up to kSingleKeysMax of a transaction.
-//             Of more, the keys of one index in one file are locked as a range: rows of others that
-//             lie between them have to wait, too. Of files that cannot be read, the whole index of
-//             the rows; the transaction can only be rolled back.
+// Files       So is each key of a load (txn/loaded_files.h), if a transaction has no more than
+//             `most_keys`. Of more, the keys of one index in one file are locked as a range: rows
+//             of others that lie between them have to wait, too. Of files that cannot be read, the
+//             whole index of the rows; the transaction can only be rolled back.
 // Threads     One. While nobody else uses the database.
 namespace basalt::txn {
 
 class RecoveredLocks {
  public:
-  static constexpr std::uint64_t kSingleKeysMax = std::uint64_t{1} << 16;
-
   // Who holds them: the parts of one transaction.
   struct Holder {
     lock::LockOwner& owner;
@@ -36,8 +34,8 @@ class RecoveredLocks {
     ChangedIndexes& changed;
   };
 
-  RecoveredLocks(kv::Database& database, lock::LockManager& locks)
-      : database_(database), locks_(locks) {}
+  RecoveredLocks(kv::Database& database, lock::LockManager& locks, std::uint64_t most_keys)
+      : database_(database), locks_(locks), most_keys_(most_keys) {}
 
   // Locks the keys of a batch, and of the loads that it names, which are appended to `loads`. Notes
   // all of their indexes. kCorruption: the batch does not decode, or another has locked a key.
@@ -59,6 +57,7 @@ class RecoveredLocks {
 
   kv::Database& database_;
   lock::LockManager& locks_;
+  const std::uint64_t most_keys_;
   std::vector<Range> ranges_;
 };
 

@@ -40,7 +40,7 @@ class Store {
     database_ = kv::test::open_database(path_);
     locks_ = std::make_unique<lock::LockManager>(lock::LockManager::Options{});
     transactions_ = std::make_unique<TransactionManager>(*database_, *locks_);
-    basalt::test::must(transactions_->recover());
+    basalt::test::must(transactions_->recover(most_recovered_keys_));
   }
   void reopen() {
     close();
@@ -50,8 +50,12 @@ class Store {
   void crash() {
     const std::string image = path_ + "x";
     kv::test::copy_crash_image(path_, image);
+    go_on_in(image);
+  }
+  // Goes on with the database there.
+  void go_on_in(const std::string& path) {
     close();
-    path_ = image;
+    path_ = path;
     open();
   }
 
@@ -64,6 +68,9 @@ class Store {
     }));
   }
 
+  // From the next start on.
+  void set_most_recovered_keys(std::uint64_t count) { most_recovered_keys_ = count; }
+
   kv::Database& database() { return *database_; }
   TransactionManager& transactions() { return *transactions_; }
   lock::LockManager& locks() { return *locks_; }
@@ -75,6 +82,7 @@ class Store {
   std::unique_ptr<kv::Database> database_;
   std::unique_ptr<lock::LockManager> locks_;
   std::unique_ptr<TransactionManager> transactions_;
+  std::uint64_t most_recovered_keys_ = TransactionManager::kMostKeys;
 };
 
 // What a consistent read in the current statement sees, or "(none)".

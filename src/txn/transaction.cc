@@ -509,7 +509,7 @@ Status Transaction::prepare(const std::string& name, kv::Durability durability,
     const BatchGuard held(*this);
     if (!has_writes_) BASALT_TRY(begin_writing());
     // First: of what comes to files nothing may be removed.
-    BASALT_TRY(queue_loaded());
+    BASALT_TRY(queue_loaded(keeps_value_locks));
     if (keeps_value_locks) {
       // The rows that it has only locked stay as they are, too.
       for (const std::uint32_t index : manager_.locks().locked_spaces(owner_)) {
@@ -585,7 +585,7 @@ Status Transaction::commit(kv::Durability durability) {
     const BatchGuard guard(*this);
     if (state_ == State::kActive && !is_commit_written_) {
       BASALT_TRY(check_room());
-      BASALT_TRY(queue_loaded());
+      BASALT_TRY(queue_loaded(false));
     }
     check_commit();
     const bool keeps_batch = batch_bytes() <= kKeptBatchBytes && spilled_bytes() == 0;

@@ -327,7 +327,8 @@ class Transaction {
   Status move_batch_to_files() BASALT_REQUIRES(inserts_->batch_mutex());
   Status take_spilled() BASALT_REQUIRES(inserts_->batch_mutex());
   // If there are rows in files: queues their records, and nothing else.
-  Status queue_loaded() BASALT_REQUIRES(inserts_->batch_mutex());
+  // `is_for_copies`: a copy of the database is to have the files, too.
+  Status queue_loaded(bool is_for_copies) BASALT_REQUIRES(inserts_->batch_mutex());
   // Writes the commit, unless an earlier call has, and then takes in the files.
   Status write_and_publish() BASALT_REQUIRES(inserts_->batch_mutex());
   void drop_batch() BASALT_REQUIRES(inserts_->batch_mutex());

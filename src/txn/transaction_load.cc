@@ -127,13 +127,14 @@ Status Transaction::move_batch_to_files() {
   return begin_writing();
 }
 
-Status Transaction::queue_loaded() {
+Status Transaction::queue_loaded(bool is_for_copies) {
   if (!spilled_.is_empty()) {
     BASALT_TRY(take_spilled());
   } else if (!loaded_.empty()) {
     BASALT_TRY(move_batch_to_files());
   }
   for (const LoadedFiles& loaded : loaded_) {
+    if (is_for_copies) BASALT_TRY(loaded.directory->belong_to_copies());
     BASALT_TRY(loaded.directory->sync());
     const std::string key = loaded_files_key(loaded.directory->number());
     const std::string value = pack_loaded_files(loaded);

@@ -5,8 +5,10 @@
 #include <rocksdb/utilities/write_batch_with_index.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
+#include "base/log.h"
 #include "txn/loaded_file_reader.h"
 #include "txn/recovered_locks.h"
 
@@ -29,11 +31,11 @@ std::unique_ptr<Transaction> TransactionManager::make_transaction(void* user) {
   return std::make_unique<Transaction>(*this, next_id_.fetch_add(1), user);
 }
 
-Status TransactionManager::recover() {
+Status TransactionManager::recover(std::uint64_t most_keys) {
   BASALT_TRY(binlog_positions_.load(database_));
   std::vector<rdb::Transaction*> found;
   std::set<std::uint32_t> prepared_loads;
-  RecoveredLocks locks(database_, locks_);
+  RecoveredLocks locks(database_, locks_, most_keys);
   database_.rocksdb().GetAllPreparedTransactions(&found);
   for (rdb::Transaction* prepared : found) {
     std::unique_ptr<Transaction> transaction = make_transaction(nullptr);
@@ -43,6 +45,8 @@ Status TransactionManager::recover() {
     transaction->changed_indexes_.set_name(transaction->name_);
     transaction->state_ = Transaction::State::kPrepared;
     transaction->changes_are_unknown_ = true;
+    // A range in place of them would be in the way of what is locked next.
+    transaction->owner_.set_most_keys(std::numeric_limits<std::size_t>::max());
     {
       const MutexLock guard(transaction->inserts_->batch_mutex());
       transaction->inserts_->attach(prepared);
@@ -54,6 +58,10 @@ Status TransactionManager::recover() {
         *prepared->GetWriteBatch()->GetWriteBatch(), transaction->loaded_);
     for (const LoadedFiles& loaded : transaction->loaded_) {
       prepared_loads.insert(loaded.directory->number());
+      if (loaded.keys.empty()) continue;
+      // A user may have prepared it, in an engine that did not know of that.
+      const Status marked = loaded.directory->belong_to_copies();
+      if (!marked.is_ok()) log_message(LogLevel::kWarning, marked.message());
     }
     detach_prepared(std::move(transaction));
     if (!status.is_ok()) return Status(status.code(), "recovery: " + status.message());

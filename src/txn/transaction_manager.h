@@ -79,10 +79,12 @@ class TransactionManager {
 
   std::unique_ptr<Transaction> make_transaction(void* user);
 
+  static constexpr std::uint64_t kMostKeys = std::uint64_t{1} << 20;
   // Brings back the transactions that were prepared when the database was closed or crashed,
-  // with the locks of the rows they changed, and the stored position in the binary log. To be
-  // called once, before any other transaction.
-  Status recover();
+  // with the locks of the rows they changed, and the stored position in the binary log. One that
+  // has more than `most_keys` keys in files gets ranges: txn/recovered_locks.h. To be called once,
+  // before any other transaction.
+  Status recover(std::uint64_t most_keys = kMostKeys);
   // Takes a prepared transaction out of its session, to be decided by name later.
   void detach_prepared(std::unique_ptr<Transaction> transaction);
   // Gives it to a session again, which decides it; null if there is none of that name.

@@ -5,7 +5,8 @@ Usage: ./basalt python tests/tools/backup.py
 The store gets each backup by the two rsync commands of docs/tools.md: sorted files that an earlier
 backup has, by name and checksum, are links to it there, and are not copied again. Then the whole
 chain is prepared from the store and restored in another place. Clients move money while the first
-two backups are made; the last has exactly what the server has.
+two backups are made; the last has exactly what the server has, also a large XA transaction that is
+prepared, and is committed in both.
 The last line is "N passed, N failed".
 """
 
@@ -25,6 +26,9 @@ from tests.tools._packages import Tools
 _ENGINE = "#rocksdb"
 _ROWS = 60_000
 _ATTEMPTS = 4
+# Its rows are in files of its own.
+_PREPARE = """USE bank; SET rocksdb_write_batch_spill_bytes = 100000; XA START 'large';
+UPDATE big SET v = REVERSE(v) WHERE id % 10 = 0; XA END 'large'; XA PREPARE 'large'"""
 _LOST_LOG = "Was only able to copy log"
 _TRANSFERRED = re.compile(r"Total transferred file size: ([\d,]+) bytes")
 
@@ -96,6 +100,7 @@ def check_chain(chain: Chain) -> list[str]:
                 chain.back_up(name, previous)
             problems += clients.errors
         else:
+            chain.server.client(_PREPARE)
             chain.back_up(name, previous)
         linked = sum(path.stat().st_nlink > 1
                      for path in (chain.here / name / _ENGINE).glob("*.sst"))
@@ -127,6 +132,10 @@ def check_restore(chain: Chain) -> list[str]:
     for mark, data in kept:
         (restored.datadir / mark).write_bytes(data)
     restored.start()
+    position = (Path(full) / "xtrabackup_binlog_info").read_text().split()
+    there = chain.server.query("SHOW MASTER STATUS")[0][:2]
+    for server in (chain.server, restored):
+        server.client("XA COMMIT 'large'")
     problems = [f"{database}: {line}" for database in ("bank", "other")
                 for line in _bank.problems(restored, database)]
     problems += checks.check_tables(restored)
@@ -136,8 +145,6 @@ def check_restore(chain: Chain) -> list[str]:
                 for server in (chain.server, restored)]
         problems += [f"{table}: {line}" for line in
                      checks.difference(rows[0], rows[1], ("the server", "the restored one"))]
-    position = (Path(full) / "xtrabackup_binlog_info").read_text().split()
-    there = chain.server.query("SHOW MASTER STATUS")[0][:2]
     if (position[0], int(position[1])) != there:
         problems.append(f"the backup tells {position}, the server is at {there}")
     return problems + checks.engine_errors(restored)
