@@ -340,13 +340,14 @@ Status Catalog::forget_renamed_partitions(std::string_view table) {
   return batch.is_empty() ? Status::ok() : database_.write(batch, kv::Durability::kSynced);
 }
 
-Result<TablePointer> Catalog::truncate(std::string_view name) {
+Result<TablePointer> Catalog::truncate(std::string_view name, Emptied how) {
   const MutexLock guard(mutex_);
   const auto found = tables_.find(name);
   if (found == tables_.end()) return table_not_found(name);
   const TablePointer old = found->second;
   TableDefinition emptied = *old;
   emptied.rows = {};
+  emptied.is_discarded = how == Emptied::kDiscarded;
   kv::WriteBatch batch;
   const std::uint32_t next = allocate_ids(emptied, batch);
   BASALT_DEBUG_ASSERT(emptied.id == old->id);

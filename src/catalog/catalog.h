@@ -141,9 +141,11 @@ class Catalog final : public kv::LifetimeSource {
   // To be called when all partitions of `table` have come to that name, and what tells that they
   // are one table: later another table may be called as it was. Survives a crash.
   Status forget_renamed_partitions(std::string_view table);
+  // Whether a table without rows is of use.
+  enum class Emptied : std::uint8_t { kUsable, kDiscarded };
   // Gives the table new, empty indexes and queues the old ones for reclaiming; its auto-increment
   // mark starts again. kTableNotFound.
-  Result<TablePointer> truncate(std::string_view name);
+  Result<TablePointer> truncate(std::string_view name, Emptied emptied = Emptied::kUsable);
 
   // Stores what the columns of the table `name` are to system time, as `columns` tell, and returns
   // the table as it is then. kTableNotFound.
@@ -181,6 +183,10 @@ class Catalog final : public kv::LifetimeSource {
   // find_by_index() knows the new ids; after a crash they are dropped indexes. Nobody else may
   // change the table meanwhile. kTableNotFound; kDefinitionMismatch if it cannot become that.
   Result<TablePointer> reserve_indexes(TableDefinition altered, const TableChange& change = {});
+  // The same for a table that is to get the rows of another one, `rows`, with entries of all its
+  // indexes as they are there, but for their ids: the history of the rows becomes its own, and how
+  // they expire. The caller has seen to it that the two do not differ otherwise: find_difference().
+  Result<TablePointer> reserve_import(std::string_view name, const TableDefinition& rows);
   // The id reserved for what is noted of the table's rows while its new indexes are built, if there
   // are some; nothing if not, or when it is published or abandoned. In the default family. Dropped
   // with either.
@@ -223,6 +229,8 @@ class Catalog final : public kv::LifetimeSource {
   Status store_statistics(IndexId index, const IndexStatistics& statistics);
 
  private:
+  // Gives ids to those of its indexes that have none.
+  Result<TablePointer> reserve(TableDefinition altered) BASALT_REQUIRES(mutex_);
   // An index of a table that is altered, or its journal.
   struct BuiltIndex {
     DroppedIndex index;

@@ -31,6 +31,26 @@ Result<TablePointer> Catalog::reserve_indexes(TableDefinition altered, const Tab
   const auto found = tables_.find(altered.name);
   if (found == tables_.end()) return table_not_found(altered.name);
   if (!alter_in_place(*found->second, change, altered)) return changed_otherwise(altered.name);
+  return reserve(std::move(altered));
+}
+
+Result<TablePointer> Catalog::reserve_import(std::string_view name, const TableDefinition& rows) {
+  const MutexLock guard(mutex_);
+  const auto found = tables_.find(name);
+  if (found == tables_.end()) return table_not_found(name);
+  TableDefinition table = *found->second;
+  BASALT_ASSERT(table.is_discarded && find_difference(table, rows).empty());
+  BASALT_ASSERT(table.schema_version != UINT32_MAX);
+  // Not below that of any row, and as a change has it.
+  table.schema_version = std::max(table.schema_version + 1, rows.schema_version);
+  table.rows = rows.rows;
+  table.expiry = rows.expiry;
+  table.is_discarded = false;
+  for (IndexDefinition& index : table.indexes) index.id = 0;
+  return reserve(std::move(table));
+}
+
+Result<TablePointer> Catalog::reserve(TableDefinition altered) {
   std::uint32_t next = next_id_;
   std::vector<DroppedIndex> reserved;
   for (IndexDefinition& index : altered.indexes) {
@@ -104,7 +124,7 @@ Result<Catalog::Publication> Catalog::prepare_publication(AlteredTable table, st
   const auto found = tables_.find(altered.name);
   if (found == tables_.end()) return table_not_found(altered.name);
   const TableDefinition& before = *found->second;
-  if (before.id != altered.id || before.schema_version + 1 != altered.schema_version) {
+  if (before.id != altered.id || before.schema_version >= altered.schema_version) {
     return changed_otherwise(altered.name);
   }
   put_definition(altered, batch);

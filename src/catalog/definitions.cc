@@ -14,6 +14,8 @@ constexpr std::uint8_t kFormatVersion = 1;
 constexpr std::uint8_t kFormatVersionWithHistory = 2;
 // With how rows expire, and behind it the history, if there is one.
 constexpr std::uint8_t kFormatVersionWithExpiry = 3;
+// As 1, of a table that is discarded; how rows expire may follow, as with 3.
+constexpr std::uint8_t kFormatVersionDiscarded = 4;
 // Bounds that only a damaged record exceeds; they keep a parser from allocating wildly.
 constexpr std::uint64_t kColumnsMax = 4096;
 constexpr std::uint64_t kIndexesMax = 128;
@@ -127,6 +129,7 @@ bool fits(const codec::RowColumn& held, const TableDefinition& table) {
   const ColumnDefinition& column = table.columns[held.column];
   return column.stored && codec::is_string(column.kind) == held.is_variable() &&
          (held.is_variable() || held.fixed_bytes <= column.record_length) &&
+         (held.fixed_bytes != 0 || !codec::is_integer(column.kind)) &&
          (!held.nullable || fits(held.null_value, column));
 }
 
@@ -134,6 +137,20 @@ bool fits(const codec::InitialValue& initial, const TableDefinition& table) {
   BASALT_DEBUG_ASSERT(initial.column < table.columns.size());
   const ColumnDefinition& column = table.columns[initial.column];
   return column.stored && fits(initial.value, column);
+}
+
+// Whether rows that are written now hold each stored column once.
+bool holds_stored_columns(const TableDefinition& table) {
+  std::vector<std::uint32_t> held_now;
+  for (const codec::RowColumn& held : table.rows.columns) {
+    if (held.until == codec::RowColumn::kPresent) held_now.push_back(held.column);
+  }
+  std::ranges::sort(held_now);
+  std::vector<std::uint32_t> stored;
+  for (std::uint32_t i = 0; i < table.columns.size(); ++i) {
+    if (table.columns[i].stored) stored.push_back(i);
+  }
+  return held_now == stored;
 }
 
 codec::RowHistory parse_history(Parser& parser, const TableDefinition& table) {
@@ -176,6 +193,7 @@ RowExpiry parse_expiry(Parser& parser, const TableDefinition& table) {
 }
 
 std::uint8_t format_version(const TableDefinition& table) {
+  if (table.is_discarded) return kFormatVersionDiscarded;
   if (table.expiry.has_value()) return kFormatVersionWithExpiry;
   return table.rows.is_empty() ? kFormatVersion : kFormatVersionWithHistory;
 }
@@ -240,6 +258,8 @@ void append_definition(const TableDefinition& table, std::string& out) {
       append_varint(out, part.tuple_length);
     }
   }
+  BASALT_DEBUG_ASSERT(!table.is_discarded || table.rows.is_empty());
+  if (table.is_discarded) append_varint(out, table.expiry.has_value() ? 1 : 0);
   if (table.expiry.has_value()) {
     append_expiry(*table.expiry, out);
     append_varint(out, table.rows.is_empty() ? 0 : 1);
@@ -256,7 +276,8 @@ bool has_readable_rows(const TableDefinition& table) {
   const bool has_time_column =
       table.expiry.has_value() && table.expiry->column != RowExpiry::kNoColumn;
   if (has_time_column && !can_tell_time(table.columns[table.expiry->column])) return false;
-  return std::ranges::all_of(table.rows.columns,
+  return (table.rows.is_empty() || holds_stored_columns(table)) &&
+         std::ranges::all_of(table.rows.columns,
                              [&](const codec::RowColumn& held) { return fits(held, table); }) &&
          std::ranges::all_of(table.rows.initial_values, [&](const codec::InitialValue& initial) {
            return fits(initial, table);
@@ -267,7 +288,7 @@ Result<TableDefinition> parse_definition(std::string_view bytes) {
   Parser parser(bytes);
   TableDefinition table;
   const std::uint64_t version = parser.number(UINT8_MAX);
-  if (parser.has_failed() || version < kFormatVersion || version > kFormatVersionWithExpiry) {
+  if (parser.has_failed() || version < kFormatVersion || version > kFormatVersionDiscarded) {
     return Status(ErrorCode::kCorruption,
                   "table definition of unknown format version " + std::to_string(version));
   }
@@ -282,10 +303,13 @@ Result<TableDefinition> parse_definition(std::string_view bytes) {
   for (std::uint64_t i = 0; i < index_count && !parser.has_failed(); ++i) {
     table.indexes.push_back(parse_index(parser, table.columns.size()));
   }
-  if (version == kFormatVersionWithExpiry) table.expiry = parse_expiry(parser, table);
-  const bool has_history = version == kFormatVersionWithHistory ||
-                           (version == kFormatVersionWithExpiry && parser.flag());
+  table.is_discarded = version == kFormatVersionDiscarded;
+  const bool has_expiry =
+      version == kFormatVersionWithExpiry || (table.is_discarded && parser.flag());
+  if (has_expiry) table.expiry = parse_expiry(parser, table);
+  const bool has_history = version == kFormatVersionWithHistory || (has_expiry && parser.flag());
   if (has_history) table.rows = parse_history(parser, table);
+  parser.require(!table.is_discarded || table.rows.is_empty());
   if (parser.has_failed() || !parser.is_at_end() || table.columns.empty() ||
       table.indexes.empty() || !has_readable_rows(table)) {
     return Status(ErrorCode::kCorruption, "table definition does not decode");

@@ -89,6 +89,9 @@ struct TableDefinition {
   // Set as long as stored rows begin with their time, also when they expire no more. Not what the
   // server knows, but as it was told.
   std::optional<RowExpiry> expiry;
+  // It has no rows, and is of no use until those of another table are imported: ALTER TABLE ...
+  // DISCARD TABLESPACE. Not what the server knows.
+  bool is_discarded = false;
 
   bool has_hidden_key() const { return indexes.front().parts.empty(); }
   // Null if there is none of that name.

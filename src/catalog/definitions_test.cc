@@ -209,10 +209,10 @@ TEST(Definitions, BytesBehindTheEndAreCorruption) {
 
 TEST(Definitions, AnotherFormatVersionIsNamed) {
   std::string bytes = stored_form(orders());
-  bytes[0] = 4;
+  bytes[0] = 5;
   const auto parsed = parse_exactly(bytes);
   EXPECT_TRUE(fails_with(ErrorCode::kCorruption, parsed));
-  EXPECT_NE(parsed.status().message().find("version 4"), std::string::npos)
+  EXPECT_NE(parsed.status().message().find("version 5"), std::string::npos)
       << parsed.status().message();
 }
 
@@ -386,6 +386,22 @@ TEST(Definitions, StoredFormatOfHowRowsExpireIsFrozen) {
   both.insert(plain.size(), "\x05\x00\x00\x01"s);
   history.expiry = RowExpiry{{.seconds = 5}};
   EXPECT_EQ(stored_form(history), both);
+}
+
+TEST(Definitions, StoredFormatOfADiscardedTableIsFrozen) {
+  TableDefinition table = orders();
+  std::string expected = stored_form(table);
+  expected[0] = '\x04';  // format version
+  table.is_discarded = true;
+  EXPECT_EQ(stored_form(table), expected + '\x00');
+  EXPECT_EQ(basalt::test::must(parse_exactly(stored_form(table))), table);
+  TableDefinition expires = with_expiry();
+  expected = stored_form(expires);
+  expected[0] = '\x04';
+  expires.is_discarded = true;
+  expected.insert(expected.size() - 5, 1, '\x01');
+  EXPECT_EQ(stored_form(expires), expected);
+  EXPECT_EQ(basalt::test::must(parse_exactly(stored_form(expires))), expires);
 }
 
 TEST(Definitions, AColumnThatCannotTellTheTimeOfRowsIsCorrupt) {

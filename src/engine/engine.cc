@@ -270,30 +270,6 @@ Status Engine::drop_table(std::string_view name, const void* user, Undecided und
   return Status::ok();
 }
 
-Status Engine::truncate_table(std::string_view name, const void* user, Undecided undecided,
-                              const Waiter& waiter) {
-  const catalog::TablePointer definition = catalog_->find(name);
-  if (definition != nullptr && undecided == Undecided::kRefuse) {
-    BASALT_TRY(check_decided(*definition, user));
-  }
-  auto excluded = exclude_references(name, waiter);
-  if (!excluded.is_ok()) return excluded.take_status();
-  Result<catalog::TablePointer> emptied = catalog_->truncate(name);
-  if (!emptied.is_ok()) return emptied.take_status();
-  {
-    const MutexLock guard(mutex_);
-    const std::shared_ptr<table::TableState> before = shared_tables_[emptied.value()->id].state;
-    shared_tables_.erase(emptied.value()->id);
-    // Emptying it is no change of rows, and does not undo those of before.
-    if (before) {
-      shared_table(emptied.value()).state->changes->time = before->changes->time.load();
-    }
-  }
-  note_new_table(emptied.value());
-  worker_->wake();
-  return Status::ok();
-}
-
 Result<catalog::TablePointer> Engine::reserve_indexes(catalog::TableDefinition altered,
                                                       const FamilyNames& families,
                                                       const catalog::TableChange& change,

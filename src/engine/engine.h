@@ -21,6 +21,7 @@
 #include "stats/table_statistics.h"
 #include "table/bulk_load.h"
 #include "table/complete_row.h"
+#include "table/exported_table.h"
 #include "table/index_build.h"
 #include "table/interruption.h"
 #include "table/references.h"
@@ -114,8 +115,17 @@ class Engine final : public table::TableSource {
   // Waits until no transaction has bound foreign keys to the table, as what replaces it by a copy
   // will do at its end: better it waits in vain at its beginning. Afterwards others may come.
   Status await_references(std::string_view name, const Waiter& waiter);
+  // kDiscarded: it is of no use until import_table().
   Status truncate_table(std::string_view name, const void* user = nullptr,
-                        Undecided undecided = Undecided::kRefuse, const Waiter& waiter = {});
+                        Undecided undecided = Undecided::kRefuse, const Waiter& waiter = {},
+                        catalog::Catalog::Emptied how = catalog::Catalog::Emptied::kUsable);
+  // Gives a table that is discarded the rows of an exported one, whose files lie at `path`, as
+  // table::read_exported() has found them. `row_key_bytes_max`: as of table::import_entries().
+  // Nobody else may use the table, and
+  // table::find_difference() has found none. Errors of table::import_entries(): it stays discarded.
+  Status import_table(std::string_view name, const table::ExportedTable& exported,
+                      const std::string& path, std::size_t row_key_bytes_max, const Waiter& waiter,
+                      const table::Interruption& interruption);
   // kLockTimeout, with what to do in its message, if a transaction has changed the table that has
   // not ended and is not of `user` (null: of anybody). The caller must ask before it drops, empties
   // or copies the rows, and at a time when nobody can begin to change the table: no metadata lock
@@ -242,6 +252,8 @@ class Engine final : public table::TableSource {
                                            const codec::TableLayout& layout, SharedTable& shared)
       BASALT_REQUIRES(mutex_);
   void note_new_table(const catalog::TablePointer& definition);
+  // The table has other rows, which nobody has seen.
+  void replace_state(const catalog::TablePointer& definition);
   // So many changes of these indexes at most are committed of which nobody has counted the rows.
   void note_uncounted(std::span<const catalog::IndexId> indexes, std::uint64_t changes);
   // Has the families of a table whose rows expire, or did, compacted as often as their tables need.

@@ -201,6 +201,10 @@ struct FamilyFiles {
   std::vector<std::string> paths;
 };
 
+// Adds files of a family to those of all, which have each family once.
+void append_files(std::vector<FamilyFiles>& files, FamilyId family,
+                  std::span<const std::string> paths);
+
 // Who sees entries that are ingested.
 enum class Ingested : std::uint8_t {
   kSeenByAll,       // snapshots of before, too: nobody may look for the keys in them

@@ -3,6 +3,7 @@
 #include <rocksdb/options.h>
 #include <rocksdb/utilities/transaction_db.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <limits>
 #include <utility>
@@ -64,6 +65,14 @@ std::unique_ptr<bulk::SstWriter> Database::new_sst_writer(FamilyId family, std::
 Status Database::ingest(FamilyId family, const std::vector<std::string>& paths) {
   const FamilyFiles files{family, paths};
   return ingest({&files, 1}, Ingested::kSeenByAll);
+}
+
+void append_files(std::vector<FamilyFiles>& files, FamilyId family,
+                  std::span<const std::string> paths) {
+  const auto same = std::ranges::find(files, family, &FamilyFiles::family);
+  FamilyFiles& all = same == files.end() ? files.emplace_back() : *same;
+  all.family = family;
+  all.paths.insert(all.paths.end(), paths.begin(), paths.end());
 }
 
 Status Database::ingest(std::span<const FamilyFiles> files, Ingested seen) {

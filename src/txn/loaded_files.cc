@@ -128,10 +128,7 @@ Result<kv::PreparedIngestion> prepare_ingestion(kv::Database& database,
   std::vector<kv::FamilyFiles> files;
   for (const LoadedFiles& load : loads) {
     for (const kv::FamilyFiles& of_family : load.files) {
-      const auto same = std::ranges::find(files, of_family.family, &kv::FamilyFiles::family);
-      kv::FamilyFiles& all = same == files.end() ? files.emplace_back() : *same;
-      all.family = of_family.family;
-      all.paths.insert(all.paths.end(), of_family.paths.begin(), of_family.paths.end());
+      kv::append_files(files, of_family.family, of_family.paths);
     }
   }
   return database.prepare_ingestion(files, kv::Ingested::kNewToSnapshots);

@@ -106,7 +106,9 @@ Status visit_sorted_file(
   if (!file.is_ok()) return file.take_status();
   const std::unique_ptr<ChangeSource> entries = changes_of_file(*file.value());
   for (entries->seek_to_first(); entries->is_valid(); entries->next()) {
-    BASALT_DEBUG_ASSERT(entries->kind() == ChangeKind::kPut);
+    if (entries->kind() != ChangeKind::kPut) {
+      return Status(ErrorCode::kCorruption, "'" + path + "' removes a key");
+    }
     BASALT_TRY(visit(entries->key(), entries->value()));
   }
   return entries->status();

@@ -163,8 +163,8 @@ ALTER: dict[str, list[Clause]] = {
     ],
     "alter_commands": [
         works("", "ALTER TABLE t", _OF_T),
-        refused(1031, "DISCARD TABLESPACE", "ALTER TABLE t DISCARD TABLESPACE"),
-        refused(1031, "IMPORT TABLESPACE", "ALTER TABLE t IMPORT TABLESPACE"),
+        works("DISCARD TABLESPACE", "ALTER TABLE t DISCARD TABLESPACE", "SHOW CREATE TABLE t"),
+        refused(1813, "IMPORT TABLESPACE", "ALTER TABLE t IMPORT TABLESPACE"),
         works("alter_list opt_partitioning",
               "ALTER TABLE t ADD COLUMN d INT PARTITION BY HASH (a) PARTITIONS 2", _OF_T),
         works("alter_list remove_partitioning",

@@ -22,7 +22,8 @@ class Scenario:
     `points` are beginnings of the names of failpoints that the steps may visit. `decided` says
     for beginnings of names whether the step that dies there must be found done or undone; for
     others either will do. `ddl_verb` is how a DDL statement of the steps begins in the binary
-    log, if whether it is there must agree with the tables.
+    log, if whether it is there must agree with the tables. The files of the table `exported[0]`
+    are there for `exported[1]`, when the steps begin.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Scenario:
     ddl_verb: str = ""
     replays_binlog: bool = False
     waits_for_death: bool = False
+    exported: tuple[str, ...] = ()
 
 
 _TABLES = (
@@ -214,6 +216,17 @@ SCENARIOS = (
              (("TRUNCATE TABLE a",), ("INSERT INTO a (id, u) VALUES (1, 1)",)), _TABLES,
              decided=(("catalog.truncate.before_write", False),
                       ("catalog.truncate.after_write", True))),
+    Scenario("export and import of a table", (*_DDL, "table.export.", "table.import."),
+             (("ALTER TABLE c IMPORT TABLESPACE",), ("INSERT INTO c (u) VALUES (-1)",),
+              ("FLUSH TABLES c FOR EXPORT", "UNLOCK TABLES"), ("ALTER TABLE c DISCARD TABLESPACE",),
+              ("DROP TABLE c",)),
+             (*_TABLES, "ALTER TABLE a ADD COLUMN z INT DEFAULT 7, ALGORITHM=INSTANT",
+              "CREATE TABLE c LIKE a", "ALTER TABLE c DISCARD TABLESPACE"),
+             decided=(("catalog.reserve_indexes", False), ("table.import.", False),
+                      ("catalog.publish_altered.before_write", False),
+                      ("catalog.publish_altered.after_write", True),
+                      ("catalog.truncate.before_write", False),
+                      ("catalog.truncate.after_write", True)), exported=("a", "c")),
     Scenario("ALTER TABLE by copy", (*_DDL, *_DML),
              (("ALTER TABLE a ADD COLUMN z INT DEFAULT 7, ADD KEY z (z, k), ALGORITHM=COPY",),
               ("UPDATE a SET z = k",)), _TABLES, ddl_verb="ALTER TABLE"),

@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pymysql
+
 from basaltcli.server import Server
 
 # Values skipped in a crash are allowed.
 _COUNTER = re.compile(r" AUTO_INCREMENT=\d+")
+
+_ER_TABLESPACE_DISCARDED = 1814
 
 State = dict[str, Any]
 
@@ -31,10 +35,19 @@ def state_of(server: Server, database: str) -> State:
     for (name,) in names:
         table = f"`{database}`.`{name}`"
         definition = server.query(f"SHOW CREATE TABLE {table}")[0][1]
-        rows = sorted(server.query(f"SELECT * FROM {table}"), key=repr)
+        rows = _rows(server, table)
         definition = _COUNTER.sub("", definition) + _constraints(server, database, name)
         state[name] = (definition, rows)
     return state
+
+
+def _rows(server: Server, table: str) -> list[tuple[Any, ...]]:
+    try:
+        return sorted(server.query(f"SELECT * FROM {table}"), key=repr)
+    except pymysql.err.MySQLError as error:
+        if error.args[0] != _ER_TABLESPACE_DISCARDED:
+            raise
+        return [("discarded",)]
 
 
 def _constraints(server: Server, database: str, table: str) -> str:

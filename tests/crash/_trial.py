@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 
 import pymysql
+from pymysql.cursors import Cursor
 
 from basaltcli.errors import BasaltError
 from basaltcli.server import Server
@@ -96,6 +97,8 @@ class Trial:
         with server.connect(database=DATABASE) as connection, connection.cursor() as cursor:
             for statement in self.scenario.setup:
                 cursor.execute(statement)
+            if self.scenario.exported:
+                self._give_files(*self.scenario.exported, cursor)
         if self.scenario.has_binlog:
             replay = self._replay(server)
             if replay:
@@ -112,6 +115,15 @@ class Trial:
                 self.states.append(state_of(model, DATABASE))
         model.kill()
         self.work.remove(model)
+
+    def _give_files(self, source: str, target: str, cursor: Cursor) -> None:
+        """Gives a table the files of another one, to be imported."""
+        cursor.execute(f"FLUSH TABLES {source} FOR EXPORT")
+        directory = self._base.datadir / DATABASE
+        for path in directory.glob(f"{source}.*"):
+            if path.suffix != ".frm":
+                shutil.copy(path, directory / path.name.replace(source, target, 1))
+        cursor.execute("UNLOCK TABLES")
 
     def _replay(self, server: Server) -> BinlogReplay | None:
         return BinlogReplay(server, [DATABASE]) if self.scenario.replays_binlog else None

@@ -20,13 +20,18 @@ def rocksdb_tables(server: Server) -> list[str]:
 
 
 def check_tables(server: Server, tables: Sequence[str] | None = None) -> list[str]:
-    """Runs CHECK TABLE; one line per problem. Without `tables`: on all tables of the engine."""
+    """Runs CHECK TABLE; one line per problem. Without `tables`: on all tables of the engine.
+
+    One that waits for IMPORT TABLESPACE has nothing that could be checked.
+    """
     problems: list[str] = []
     for table in rocksdb_tables(server) if tables is None else tables:
         try:
             rows = server.query(f"CHECK TABLE {table}")
         except pymysql.err.Error as error:
             problems.append(f"CHECK TABLE {table}: {error}")
+            continue
+        if any("has been discarded" in str(row[3]) for row in rows):
             continue
         if not rows or rows[-1][2:] != ("status", "OK"):
             problems += [f"CHECK TABLE {table}: {row[2]}: {row[3]}" for row in rows]

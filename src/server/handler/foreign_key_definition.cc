@@ -508,7 +508,7 @@ int check_not_referenced(THD* thd, std::string_view name) {
   if (!mysqld_server_started) return 0;
   // An ALTER TABLE that has given the name to another engine's table: a foreign key may have come
   // since can_switch_engines() was asked, and is one without a parent now.
-  if (thd_sql_command(thd) == SQLCOM_ALTER_TABLE) return 0;
+  if (thd_sql_command(thd) == SQLCOM_ALTER_TABLE && thd_tablespace_op(thd) == 0) return 0;
   // Foreign keys may lead to a name that no table has.
   if (the_engine().catalog().find(name) == nullptr) return 0;
   const bool drops_database = thd_sql_command(thd) == SQLCOM_DROP_DB;
@@ -517,9 +517,10 @@ int check_not_referenced(THD* thd, std::string_view name) {
     if (key->child == name) continue;
     if (drops_database && key->child.starts_with(database)) continue;
     const TableNames names = names_in_sql(name);
-    note_refused_definition(thd, "cannot drop table " + quoted_name(thd, names.database) + "." +
-                                     quoted_name(thd, names.table) + ", which is referenced by\n" +
-                                     constraint_with_table(thd, *key));
+    note_refused_definition(
+        thd, (thd_tablespace_op(thd) == 0 ? "cannot drop table " : "cannot empty table ") +
+                 quoted_name(thd, names.database) + "." + quoted_name(thd, names.table) +
+                 ", which is referenced by\n" + constraint_with_table(thd, *key));
     return HA_ERR_ROW_IS_REFERENCED;
   }
   return 0;

@@ -18,6 +18,7 @@
 #include "table/row_batch.h"
 #include "table/row_writer.h"
 #include "table/table.h"
+#include "table/table_export.h"
 #include "server/mariadb.h"
 
 namespace basalt::server {
@@ -38,6 +39,9 @@ class TableShare final : public Handler_share {
   std::atomic<std::uint64_t> references_generation{UINT64_MAX};
   std::atomic<bool> is_referenced{false};
 };
+
+// How many parts of the key the map has.
+std::size_t count_parts(const KEY& key, key_part_map parts);
 
 // How the server's sequence of ranges is read (handler_multi_range.cc).
 struct MultiRange {
@@ -198,12 +202,15 @@ class ha_rocksdb final : public handler {
   int analyze(THD* thd, HA_CHECK_OPT* options) noexcept override;
   int check(THD* thd, HA_CHECK_OPT* options) noexcept override;
   int optimize(THD* thd, HA_CHECK_OPT* options) noexcept override;
+  int discard_or_import_tablespace(my_bool discards) noexcept override;
 
  private:
   friend class PushedFilter;
   TableShare* find_or_make_share(const char* name, Status& status);
   Status make_share(const char* name, TableShare& share);
   Status open_shared_table(TableShare& share);
+  // Opens what the statement has made of the table, whose metadata lock it holds.
+  int open_replaced();
   // Makes cursor and writer for the share's table, unless they are.
   void bind();
   void begin_statement(THD* thd);
@@ -291,16 +298,12 @@ class ha_rocksdb final : public handler {
   int refuse_if_read_only(THD* thd, int lock_type);
   // The result of a read: 0, `not_found`, or the error.
   int finish_read(Status status, bool found, uchar* record, int not_found);
-  // Puts default values under the NULLs of a row that may be updated: the server looks for changes
-  // there too.
-  void reset_nulls(uchar* record) const;
   int finish_range_read(Status status, bool found);
   const codec::ColumnSet& wanted_columns();
   bool reads_prefixed_part(uint index) const;
   bool reads_primary_key() const;
   void open_cursor(std::size_t index_number, const table::ReadSettings& settings,
                    bool may_skip_row);
-  void mark_indexed_virtual_columns();
   bool checks_uniqueness(uint index) const;
   bool is_newer_than_snapshot(uint index) const;
   // Whether the optimizer is not to choose the index, which is newer than what the statement reads.
@@ -315,7 +318,6 @@ class ha_rocksdb final : public handler {
   void prepare_seek(const uchar* record);
   // Encodes a search key. Returns its parts.
   std::size_t make_prefix(uint index, const uchar* key, key_part_map parts, std::string& prefix);
-  static std::size_t count_parts(const KEY& key, key_part_map parts);
   bool is_point_read(uint index, std::size_t part_count, const uchar* key) const;
   void make_bounds(uint index, const key_range* start, const key_range* end, std::string& lower,
                    std::string& upper);
@@ -348,7 +350,8 @@ class ha_rocksdb final : public handler {
   static constexpr std::uint64_t kNoLoad = UINT64_MAX;
   std::uint64_t load_after_bytes_ = kNoLoad;
   std::unique_ptr<table::BulkLoad> load_;
-  std::uint64_t loaded_rows_ = 0;  // by this load
+  std::unique_ptr<table::TableExport> export_;  // as long as FLUSH TABLES holds the table
+  std::uint64_t loaded_rows_ = 0;               // by this load
   bool reads_whole_rows_ = false;
   bool reads_once_ = false;
   bool scan_started_ = false;

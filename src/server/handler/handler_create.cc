@@ -6,6 +6,7 @@
 #include "server/convert/error_mapping.h"
 #include "server/convert/foreign_key_text.h"
 #include "server/handler/definition_check.h"
+#include "server/handler/exported_tables.h"
 #include "server/handler/foreign_key_definition.h"
 #include "server/handler/ha_rocksdb.h"
 #include "server/handler/index_families.h"
@@ -128,12 +129,26 @@ int ha_rocksdb::rename_table(const char* from, const char* to) noexcept {
 int ha_rocksdb::truncate() noexcept {
   const auto undecided = table_share->tmp_table == NO_TMP_TABLE ? engine::Engine::Undecided::kRefuse
                                                                 : engine::Engine::Undecided::kLeave;
+  if (const int error = refuse_if_discarded(ha_thd(), *table, opened().definition()); error != 0) {
+    return error;
+  }
   Status status = the_engine().truncate_table(share_->translation.definition.name, ha_thd(),
                                               undecided, waiter_of(ha_thd()));
   warn_if_undecided(ha_thd(), status);
-  if (!status.is_ok()) return report(std::move(status));
+  return status.is_ok() ? open_replaced() : report(std::move(status));
+}
+
+int ha_rocksdb::discard_or_import_tablespace(my_bool discards) noexcept {
+  const catalog::TableDefinition& definition = opened().definition();
+  const int error = discards ? discard_table(ha_thd(), *table, definition)
+                             : import_table(ha_thd(), *table, definition,
+                                            share_->translation.primary_key_bytes_max);
+  return error != 0 ? error : open_replaced();
+}
+
+int ha_rocksdb::open_replaced() {
   lock_shared_ha_data();
-  status = open_shared_table(*share_);
+  Status status = open_shared_table(*share_);
   unlock_shared_ha_data();
   bind();
   return report(std::move(status));

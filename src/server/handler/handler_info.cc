@@ -5,6 +5,7 @@
 #include <string>
 
 #include "server/convert/error_mapping.h"
+#include "server/handler/exported_tables.h"
 #include "server/handler/ha_rocksdb.h"
 #include "server/handler/row_expiry.h"
 #include "server/plugin.h"
@@ -85,7 +86,8 @@ ulonglong ha_rocksdb::table_flags() const noexcept {
          HA_PRIMARY_KEY_IN_READ_INDEX | HA_PRIMARY_KEY_REQUIRED_FOR_POSITION |
          HA_REQUIRES_KEY_COLUMNS_FOR_DELETE | HA_CAN_SQL_HANDLER | HA_BINLOG_ROW_CAPABLE |
          HA_CONCURRENT_OPTIMIZE | HA_CAN_ONLINE_BACKUPS | HA_CRASH_SAFE | HA_ONLINE_ANALYZE |
-         HA_CAN_SKIP_LOCKED | HA_CAN_VIRTUAL_COLUMNS | HA_CAN_TABLES_WITHOUT_ROLLBACK;
+         HA_CAN_SKIP_LOCKED | HA_CAN_VIRTUAL_COLUMNS | HA_CAN_TABLES_WITHOUT_ROLLBACK |
+         HA_CAN_EXPORT;
 }
 
 ulong ha_rocksdb::index_flags(uint index, uint, bool) const noexcept {
@@ -195,6 +197,7 @@ double ha_rocksdb::keyread_time(uint index, uint ranges, ha_rows rows) noexcept 
 
 // The server's texts for these do not say why.
 void ha_rocksdb::print_error(int error, myf flags) noexcept {
+  if (has_told(ha_thd(), error)) return;
   const bool is_full = error == HA_ERR_RECORD_FILE_FULL && error_status_ == ErrorCode::kNoSpace;
   const bool is_closed = error == HA_ERR_TABLE_READONLY && error_status_ == ErrorCode::kReadOnly;
   if (error == HA_ERR_LOCK_TABLE_FULL && error_status_ == ErrorCode::kTooLarge) {

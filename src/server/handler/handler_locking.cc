@@ -1,3 +1,4 @@
+#include "server/handler/exported_tables.h"
 #include "server/handler/ha_rocksdb.h"
 #include "server/handler/row_expiry.h"
 #include "server/handler/undecided_changes.h"
@@ -122,6 +123,7 @@ int ha_rocksdb::external_lock(THD* thd, int type) noexcept {
     writes_rows_ = false;
     // A scan that is still open goes on in another statement: HANDLER.
     if (cursor_->is_open()) cursor_->park();
+    export_.reset();
     return 0;
   }
   begin_statement(thd);
@@ -130,7 +132,12 @@ int ha_rocksdb::external_lock(THD* thd, int type) noexcept {
   if (is_sequence()) row_lock_.reset();
   reads_whole_rows_ = writes_rows_ && (needs_whole_rows(thd, *table) || is_sequence());
   if (const int error = bind_references(thd); error != 0) return error;
-  return refuse_statement(thd);
+  if (const int error = refuse_statement(thd); error != 0) return error;
+  if (!asks_for_export(thd, *table)) return 0;
+  auto made = export_table(thd, *table, opened());
+  if (!made.is_ok()) return report(made.take_status());
+  export_ = std::move(made.value());
+  return 0;
 }
 
 int ha_rocksdb::start_stmt(THD* thd, thr_lock_type type) noexcept {
@@ -144,6 +151,9 @@ int ha_rocksdb::start_stmt(THD* thd, thr_lock_type type) noexcept {
 }
 
 int ha_rocksdb::refuse_statement(THD* thd) {
+  if (const int error = refuse_if_discarded(thd, *table, opened().definition()); error != 0) {
+    return error;
+  }
   if (is_sequence() || table_share->tmp_table != NO_TMP_TABLE) return 0;
   if (const int error = check_converted_expiry(thd, *table, opened().definition()); error != 0) {
     return error;

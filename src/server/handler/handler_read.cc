@@ -59,11 +59,31 @@ bool is_insert(THD* thd) {
   }
 }
 
+// The entries of the old row can be found only by the values of its virtual columns: have the
+// server compute them whenever it has read a row.
+void mark_indexed_virtual_columns(TABLE& table) {
+  if (table.vfield == nullptr) return;
+  for (Field** field = table.vfield; *field != nullptr; ++field) {
+    if ((*field)->stored_in_db() || ((*field)->flags & PART_KEY_FLAG) == 0) continue;
+    table.mark_virtual_column_with_deps(*field);
+  }
+}
+
+// Puts default values under the NULLs of a row that may be updated: the server looks for changes
+// there too.
+void reset_nulls(const TABLE& table, const codec::TableLayout& layout, uchar* record) {
+  for (const codec::ColumnLayout& column : layout.columns) {
+    if (!column.nullable || (record[column.null_offset] & column.null_mask) == 0) continue;
+    std::memcpy(record + column.record_offset, table.s->default_values + column.record_offset,
+                column.record_length);
+  }
+}
+
 }  // namespace
 
 // How many parts a search key has. A whole key is the user's parts, without the primary key's. The
 // server extends only keys that are not unique by parts of the primary key.
-std::size_t ha_rocksdb::count_parts(const KEY& key, key_part_map parts) {
+std::size_t count_parts(const KEY& key, key_part_map parts) {
   BASALT_DEBUG_ASSERT(!is_unique(key) || key.ext_key_parts == key.user_defined_key_parts);
   if (parts == HA_WHOLE_KEY) return key.user_defined_key_parts;
   return std::min<std::size_t>(my_count_bits(parts), key.ext_key_parts);
@@ -145,7 +165,7 @@ bool ha_rocksdb::reads_prefixed_part(uint index) const {
 
 void ha_rocksdb::open_cursor(std::size_t index_number, const table::ReadSettings& settings,
                              bool may_skip_row) {
-  if (writes_rows_) mark_indexed_virtual_columns();
+  if (writes_rows_) mark_indexed_virtual_columns(*table);
   cursor_->open(transaction(), index_number, settings, wanted_columns(), may_skip_row);
   cursor_->set_interruption(session_);
   cursor_->set_semi_consistent(reads_semi_consistently());
@@ -155,18 +175,8 @@ void ha_rocksdb::open_cursor(std::size_t index_number, const table::ReadSettings
 // The server may want more columns when the scan is open already: DELETE does.
 void ha_rocksdb::column_bitmaps_signal() noexcept {
   handler::column_bitmaps_signal();
-  if (writes_rows_) mark_indexed_virtual_columns();
+  if (writes_rows_) mark_indexed_virtual_columns(*table);
   if (cursor_ && cursor_->is_open()) cursor_->set_wanted(wanted_columns());
-}
-
-// The entries of the old row can be found only by the values of its virtual columns: have the
-// server compute them whenever it has read a row.
-void ha_rocksdb::mark_indexed_virtual_columns() {
-  if (table->vfield == nullptr) return;
-  for (Field** field = table->vfield; *field != nullptr; ++field) {
-    if ((*field)->stored_in_db() || ((*field)->flags & PART_KEY_FLAG) == 0) continue;
-    table->mark_virtual_column_with_deps(*field);
-  }
 }
 
 // What the server pushed down is about reads into its first record buffer only.
@@ -188,16 +198,8 @@ void ha_rocksdb::prepare_seek(const uchar* record) {
 int ha_rocksdb::finish_read(Status status, bool found, uchar* record, int not_found) {
   if (!status.is_ok()) return report(std::move(status));
   counts_.rows_read += found ? 1 : 0;
-  if (found && reads_whole_rows_) reset_nulls(record);
+  if (found && reads_whole_rows_) reset_nulls(*table, opened().layout(), record);
   return found ? 0 : not_found;
-}
-
-void ha_rocksdb::reset_nulls(uchar* record) const {
-  for (const codec::ColumnLayout& column : opened().layout().columns) {
-    if (!column.nullable || (record[column.null_offset] & column.null_mask) == 0) continue;
-    std::memcpy(record + column.record_offset, table->s->default_values + column.record_offset,
-                column.record_length);
-  }
 }
 
 Item* ha_rocksdb::idx_cond_push(uint index, Item* condition) noexcept {
@@ -216,6 +218,8 @@ bool ha_rocksdb::rowid_filter_push(Rowid_filter* filter) noexcept {
 // ---- table scans and positions
 
 int ha_rocksdb::rnd_init(bool) noexcept {
+  // The server reads a sequence that ALTER TABLE opens, and takes that for an answer.
+  if (opened().definition().is_discarded) return HA_ERR_TABLESPACE_MISSING;
   open_cursor(0, read_settings(), false);
   scan_started_ = false;
   return 0;

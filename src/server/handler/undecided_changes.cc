@@ -3,8 +3,10 @@
 #include <string>
 
 #include "server/convert/table_layout.h"
+#include "server/handler/exported_tables.h"
 #include "server/plugin.h"
 #include "server/session.h"
+#include "table/table_export.h"
 
 namespace basalt::server {
 
@@ -28,8 +30,12 @@ engine::Waiter waiter_of(THD* thd) {
 Status drop_by_name(THD* thd, std::string_view name) {
   const auto undecided = is_temporary_name(name) ? engine::Engine::Undecided::kLeave
                                                  : engine::Engine::Undecided::kRefuse;
+  const catalog::TablePointer table = the_engine().catalog().find(name);
   Status status = the_engine().drop_table(name, thd, undecided, waiter_of(thd));
   warn_if_undecided(thd, status);
+  if (status.is_ok() && table != nullptr) {
+    table::remove_exported(the_engine().database(), files_of(*table), table->indexes.size());
+  }
   const bool is_failed = !status.is_ok() && !status.is(ErrorCode::kTableNotFound);
   // Perhaps only because of a commit that cannot be completed until then.
   if (is_failed && the_engine().database().health().access() == wal::Access::kReadOnly) {

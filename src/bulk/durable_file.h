@@ -1,0 +1,18 @@
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "rdb/rocksdb_fwd.h"
+
+// Small files that are written once and read as a whole.
+namespace basalt::bulk {
+
+// Writes a file, and makes it and its name survive a crash of the machine. kIoError, kNoSpace.
+Status write_durable_file(rdb::FileSystem& files, const std::string& path, std::string_view bytes);
+// kNotFound if there is none; kIoError.
+Result<std::string> read_file(rdb::FileSystem& files, const std::string& path);
+// Removes a file if it is there. kIoError.
+Status remove_file(rdb::FileSystem& files, const std::string& path);
+
+}  // namespace basalt::bulk
