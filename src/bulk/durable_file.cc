@@ -15,15 +15,23 @@ std::string directory_of(const std::string& path) {
   return slash == std::string::npos ? "." : path.substr(0, slash);
 }
 
+Status sync_directory(rdb::FileSystem& files, const std::string& path) {
+  std::unique_ptr<rdb::FSDirectory> directory;
+  BASALT_TRY(rdb::from_rocksdb(files.NewDirectory(path, rdb::IOOptions(), &directory, nullptr)));
+  return rdb::from_rocksdb(directory->Fsync(rdb::IOOptions(), nullptr));
+}
+
 }  // namespace
 
 Status write_durable_file(rdb::FileSystem& files, const std::string& path, std::string_view bytes) {
   BASALT_TRY(rdb::from_rocksdb(
       rdb::WriteStringToFile(&files, rdb::slice_of(bytes), path, /*should_sync=*/true)));
-  std::unique_ptr<rdb::FSDirectory> directory;
-  BASALT_TRY(rdb::from_rocksdb(
-      files.NewDirectory(directory_of(path), rdb::IOOptions(), &directory, nullptr)));
-  return rdb::from_rocksdb(directory->Fsync(rdb::IOOptions(), nullptr));
+  return sync_directory(files, directory_of(path));
+}
+
+Status rename_durably(rdb::FileSystem& files, const std::string& from, const std::string& to) {
+  BASALT_TRY(rdb::from_rocksdb(files.RenameFile(from, to, rdb::IOOptions(), nullptr)));
+  return sync_directory(files, directory_of(to));
 }
 
 Result<std::string> read_file(rdb::FileSystem& files, const std::string& path) {

@@ -27,6 +27,8 @@ Status Engine::import_table(std::string_view name, const table::ExportedTable& e
   const catalog::TablePointer discarded = catalog_->find(name);
   if (discarded == nullptr) return catalog::table_not_found(name);
   BASALT_TRY(check_decided(*discarded, waiter.user));
+  // Better it waits in vain now than when all is written.
+  BASALT_TRY(await_references(name, waiter));
   Result<catalog::TablePointer> reserved = catalog_->reserve_import(name, exported.definition);
   if (!reserved.is_ok()) return reserved.take_status();
   const catalog::TableDefinition& imported = *reserved.value();

@@ -24,6 +24,7 @@
 #include "block_cache/cache_warmer.h"
 #include "block_cache/memory_budget.h"
 #include "bulk/build_directory.h"
+#include "bulk/durable_file.h"
 #include "index_stats/index_collector.h"
 #include "kv/database_directory.h"
 #include "kv/given_options.h"
@@ -471,20 +472,19 @@ Status Database::create_checkpoint(const std::string& path) {
   BASALT_TRY(rdb::from_rocksdb(rdb::Checkpoint::Create(db_, &checkpoint)));
   const std::unique_ptr<rdb::Checkpoint> owner(checkpoint);
   std::error_code error;
-  if (std::filesystem::exists(directory, error) || error) {
+  if (std::filesystem::exists(path, error) || error) {
     return Status(ErrorCode::kInvalidArgument, "Invalid argument: Directory exists");
   }
   // It gets its name when it is complete.
+  BASALT_DEBUG_ASSERT(!directory.empty());
   const std::string unfinished = directory + ".unfinished";
   std::filesystem::remove_all(unfinished, error);
   BASALT_TRY(rdb::from_rocksdb(checkpoint->CreateCheckpoint(unfinished)));
   // Under the mutex: what is prepared in the copy has its files as long as it is not committed.
   Status status = bulk::BuildDirectory::copy_loads(build_place(), unfinished);
   if (status.is_ok()) {
-    std::filesystem::rename(unfinished, directory, error);
-    if (!error) return status;
-    status =
-        Status(ErrorCode::kIoError, "'" + unfinished + "' cannot be renamed: " + error.message());
+    status = bulk::rename_durably(*files_, unfinished, directory);
+    if (status.is_ok()) return status;
   }
   std::filesystem::remove_all(unfinished, error);
   return status;

@@ -201,6 +201,13 @@ struct FamilyFiles {
   std::vector<std::string> paths;
 };
 
+// What becomes of files that are written, and so how they are.
+enum class WrittenFiles : std::uint8_t {
+  kIngested,  // as large as compactions make them, as the lowest level has them
+  kExported,  // the same, to be read entry by entry
+  kOneFile,   // as level 0 has them: it is read by a transaction, and ingested
+};
+
 // Adds files of a family to those of all, which have each family once.
 void append_files(std::vector<FamilyFiles>& files, FamilyId family,
                   std::span<const std::string> paths);
@@ -285,10 +292,9 @@ class Database {
   // Sorts entries of one index, see bulk/external_sort.h; `path`: of a file for what does not fit
   // into `memory_bytes`.
   std::unique_ptr<bulk::ExternalSort> new_external_sort(std::string path, std::size_t memory_bytes);
-  // Writes files for ingest(), whose paths begin with `path`, see bulk/sst_writer.h: as large as
-  // compactions make them, or one, which may be read before.
+  // Writes files for ingest(), whose paths begin with `path`, see bulk/sst_writer.h.
   std::unique_ptr<bulk::SstWriter> new_sst_writer(FamilyId family, std::string path,
-                                                  bool is_one_file = false);
+                                                  WrittenFiles kind = WrittenFiles::kIngested);
   // Makes the entries of files (bulk/sst_writer.h) part of the database, all at once and durably;
   // the files are gone then. Of the entries' keys none may be there, and nobody may be writing one.
   // kReadOnly while the database is.

@@ -42,11 +42,16 @@ std::unique_ptr<bulk::ExternalSort> Database::new_external_sort(std::string path
 }
 
 std::unique_ptr<bulk::SstWriter> Database::new_sst_writer(FamilyId family, std::string path,
-                                                          bool is_one_file) {
+                                                          WrittenFiles kind) {
   rdb::ColumnFamilyHandle* const handle = family_handle(family);
   rdb::Options options = db_->GetBaseDB()->GetOptions(handle);
   std::uint64_t file_bytes_max = options.target_file_size_base;
-  if (is_one_file) {
+  // rdb::SstFileReader reads the dictionary anew with each block that it decompresses.
+  if (kind != WrittenFiles::kIngested) {
+    options.compression_opts.max_dict_bytes = 0;
+    options.bottommost_compression_opts.max_dict_bytes = 0;
+  }
+  if (kind == WrittenFiles::kOneFile) {
     file_bytes_max = std::numeric_limits<std::uint64_t>::max();
     // As files of level 0 are, which most of these become: RocksDB would take what the lowest level
     // has, or the last of those that are given.
@@ -55,8 +60,6 @@ std::unique_ptr<bulk::SstWriter> Database::new_sst_writer(FamilyId family, std::
       options.compression = options.compression_per_level.front();
       options.compression_per_level.clear();
     }
-    // rdb::SstFileReader reads the dictionary anew with each block that it decompresses.
-    options.compression_opts.max_dict_bytes = 0;
   }
   return std::make_unique<bulk::SstWriter>(options, handle, *health_, std::move(path),
                                            file_bytes_max);

@@ -148,15 +148,17 @@ TEST_F(IngestionTest, FilesAreNoLargerThanThoseOfCompactions) {
 
 // Its reader would read a dictionary anew with each block.
 TEST_F(IngestionTest, AFileThatMayBeReadBeforeHasNoDictionary) {
-  for (const bool is_one_file : {true, false}) {
+  for (const WrittenFiles kind :
+       {WrittenFiles::kOneFile, WrittenFiles::kExported, WrittenFiles::kIngested}) {
     begin();
-    const auto files =
-        database_->new_sst_writer(kDefaultFamily, build_->path() + "/one-", is_one_file);
+    const auto files = database_->new_sst_writer(kDefaultFamily, build_->path() + "/one-", kind);
     must(write(*files, 30'000, 100));
     rdb::SstFileReader reader{rdb::Options()};
     ASSERT_TRUE(reader.Open(files->paths().front()).ok());
     const std::string options = reader.GetTableProperties()->compression_options;
-    EXPECT_EQ(options.find("max_dict_bytes=0;") != std::string::npos, is_one_file) << options;
+    EXPECT_EQ(options.find("max_dict_bytes=0;") != std::string::npos,
+              kind != WrittenFiles::kIngested)
+        << options;
   }
 }
 

@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint64_t kCopyPortionBytes = std::uint64_t{32} << 20;
 constexpr std::chrono::seconds kClientLookInterval{1};
 
-constexpr std::uint64_t kLockBytes = 128;  // with a key of 60 bytes
+constexpr std::uint64_t kLockBytes = 512;  // with a key of 450 bytes
 
 // A replica applies others' transactions while one is prepared, and its XA COMMIT behind them: a
 // range would have them wait for rows that it has not locked on the source, and for ever. Half of

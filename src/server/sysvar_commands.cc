@@ -133,7 +133,10 @@ int check_remove_checkpoint(THD*, st_mysql_sys_var*, void* save, st_mysql_value*
   if (!is_wanted) return 0;
   const std::filesystem::path directory = std::filesystem::path(g_datadir) / kBackupCheckpoint;
   std::error_code error;
-  std::filesystem::remove_all(directory, error);
+  // What a crash has left of one that was being made, too.
+  for (const char* const suffix : {".unfinished.tmp", ".unfinished", ""}) {
+    if (!error) std::filesystem::remove_all(directory.string() + suffix, error);
+  }
   if (error) {
     my_printf_error(ER_UNKNOWN_ERROR, "rocksdb_remove_mariabackup_checkpoint: %s: %s", MYF(0),
                     directory.c_str(), error.message().c_str());

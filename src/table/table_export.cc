@@ -57,7 +57,8 @@ Status TableExport::write_index(const Table& table, std::size_t number,
                                 const kv::Snapshot& snapshot, const Interruption& interruption) {
   ExportedIndex& index = exported_.indexes[number];
   const std::string prefix = exported_file_path(path_, exported_file_prefix(number));
-  const auto writer = database_.new_sst_writer(table.family(number), prefix);
+  const auto writer =
+      database_.new_sst_writer(table.family(number), prefix, kv::WrittenFiles::kExported);
   const std::atomic<bool> has_failed = false;  // one thread reads
   Watch watch(interruption, has_failed);
   const auto put_all = [&]() -> Status {

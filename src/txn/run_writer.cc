@@ -52,7 +52,7 @@ Status RunWriter::add(kv::FamilyId family, ChangeKind kind, std::string_view key
                         content_.files.end());
     // One file: each is one of those in level 0 that reads have to ask.
     file_ = database_.new_sst_writer(family, path_ + std::to_string(family) + "-",
-                                     /*is_one_file=*/true);
+                                     kv::WrittenFiles::kOneFile);
     family_ = family;
   }
   BASALT_DEBUG_ASSERT(kind == ChangeKind::kPut || value.empty());

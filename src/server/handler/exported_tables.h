@@ -30,7 +30,7 @@ Result<std::unique_ptr<table::TableExport>> export_table(THD* thd, const TABLE& 
                                                          const table::Table& opened);
 
 // For ALTER TABLE, which keeps others from the table. It has another definition in the dictionary
-// afterwards. A table that is discarded already gets a warning; what lies there of an export goes.
+// afterwards. What lies there of an export goes. A table that is discarded already gets a warning.
 // `row_key_bytes_max`: as of table::import_entries().
 int discard_table(THD* thd, const TABLE& table, const catalog::TableDefinition& definition);
 int import_table(THD* thd, const TABLE& table, const catalog::TableDefinition& definition,
