@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "bulk/durable_file.h"
 #include "rdb/status_conversion.h"
 
 namespace basalt::bulk {
@@ -116,13 +117,6 @@ std::optional<CopiedName> parse_copied(std::string_view copied) {
   }
   parsed.name.remove_prefix(1);
   return parsed;
-}
-
-Status sync_directory(rdb::FileSystem& files, const std::string& path) {
-  std::unique_ptr<rdb::FSDirectory> directory;
-  rdb::IOStatus status = files.NewDirectory(path, rdb::IOOptions(), &directory, nullptr);
-  if (status.ok()) status = directory->Fsync(rdb::IOOptions(), nullptr);
-  return status.ok() ? Status::ok() : failed(path, "synced", status);
 }
 
 // The names of a directory two levels below the database's, and those in it.

@@ -15,12 +15,6 @@ std::string directory_of(const std::string& path) {
   return slash == std::string::npos ? "." : path.substr(0, slash);
 }
 
-Status sync_directory(rdb::FileSystem& files, const std::string& path) {
-  std::unique_ptr<rdb::FSDirectory> directory;
-  BASALT_TRY(rdb::from_rocksdb(files.NewDirectory(path, rdb::IOOptions(), &directory, nullptr)));
-  return rdb::from_rocksdb(directory->Fsync(rdb::IOOptions(), nullptr));
-}
-
 }  // namespace
 
 Status write_durable_file(rdb::FileSystem& files, const std::string& path, std::string_view bytes) {
@@ -32,6 +26,15 @@ Status write_durable_file(rdb::FileSystem& files, const std::string& path, std::
 Status rename_durably(rdb::FileSystem& files, const std::string& from, const std::string& to) {
   BASALT_TRY(rdb::from_rocksdb(files.RenameFile(from, to, rdb::IOOptions(), nullptr)));
   return sync_directory(files, directory_of(to));
+}
+
+Status sync_directory(rdb::FileSystem& files, const std::string& path) {
+  std::unique_ptr<rdb::FSDirectory> directory;
+  rdb::IOStatus status = files.NewDirectory(path, rdb::IOOptions(), &directory, nullptr);
+  if (status.ok()) status = directory->Fsync(rdb::IOOptions(), nullptr);
+  if (status.ok()) return Status::ok();
+  const Status cause = rdb::from_rocksdb(status);
+  return Status(cause.code(), "'" + path + "' cannot be synced: " + cause.message());
 }
 
 Result<std::string> read_file(rdb::FileSystem& files, const std::string& path) {

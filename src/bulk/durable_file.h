@@ -14,6 +14,8 @@ Status write_durable_file(rdb::FileSystem& files, const std::string& path, std::
 Result<std::string> read_file(rdb::FileSystem& files, const std::string& path);
 // Gives a file or a directory another name, which survives a crash of the machine. kIoError.
 Status rename_durably(rdb::FileSystem& files, const std::string& from, const std::string& to);
+// Makes the names in a directory survive a crash of the machine. kIoError.
+Status sync_directory(rdb::FileSystem& files, const std::string& path);
 // Removes a file if it is there. kIoError.
 Status remove_file(rdb::FileSystem& files, const std::string& path);
 

@@ -208,20 +208,20 @@ std::string difference_of(const ColumnDefinition& expected, const ColumnDefiniti
   return "column '" + expected.name + "' has another type, length, collation or nullability";
 }
 
-bool has_columns_of(const IndexDefinition& expected, const IndexDefinition& actual) {
-  return expected.unique == actual.unique && expected.value_lock_parts == actual.value_lock_parts &&
-         expected.parts == actual.parts;
-}
-
 std::string difference_of(const IndexDefinition& expected, const IndexDefinition& actual) {
   if (expected.name != actual.name) {
     return "index '" + expected.name + "' is now called '" + actual.name + "'";
   }
-  if (has_columns_of(expected, actual)) return {};
+  if (has_same_columns(expected, actual)) return {};
   return "index '" + expected.name + "' has other columns";
 }
 
 }  // namespace
+
+bool has_same_columns(const IndexDefinition& one, const IndexDefinition& other) {
+  return one.unique == other.unique && one.value_lock_parts == other.value_lock_parts &&
+         one.parts == other.parts;
+}
 
 const IndexDefinition* TableDefinition::find_secondary(std::string_view index_name) const {
   for (std::size_t i = 1; i < indexes.size(); ++i) {

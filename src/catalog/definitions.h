@@ -65,6 +65,9 @@ struct IndexDefinition {
   bool operator==(const IndexDefinition&) const = default;
 };
 
+// Whether two indexes differ in name, id and family at most.
+bool has_same_columns(const IndexDefinition& one, const IndexDefinition& other);
+
 // How rows expire, in a table whose rows carry their time.
 struct RowExpiry {
   static constexpr std::uint32_t kNoColumn = UINT32_MAX;

@@ -175,8 +175,7 @@ std::string find_difference(const ExportedTable& exported,
       return "the exported table has an index '" + there.name + "' where this one has '" +
              here.name + "'";
     }
-    if (there.unique != here.unique || there.parts != here.parts ||
-        there.value_lock_parts != here.value_lock_parts) {
+    if (!catalog::has_same_columns(there, here)) {
       return "index '" + here.name + "' has other columns, or is unique in one of the two";
     }
   }

@@ -73,12 +73,6 @@ class LoadedFilesTest : public testing::Test {
     must(transaction->prepare(name, kv::Durability::kSynced, is_users));
     store_.transactions().detach_prepared(std::move(transaction));
   }
-  bool decide(bool commits, const std::string& name = "x") {
-    bool found = false;
-    TransactionManager& manager = store_.transactions();
-    must(commits ? manager.commit_prepared(name, found) : manager.rollback_prepared(name, found));
-    return found;
-  }
   static bool is_locked(Transaction& other, const std::string& key) {
     return !other.lock(key, lock::LockMode::kShared, kNoWait).is_ok();
   }
@@ -329,7 +323,7 @@ TEST_F(LoadedFilesTest, ARecoveredLoadKeepsOthersFromItsKeys) {
       EXPECT_TRUE(store_.transactions().undecided().exist_in(std::array{index}));
     }
     must(other->rollback());
-    EXPECT_TRUE(decide(commits));
+    EXPECT_TRUE(store_.decide(commits));
     for (const std::uint32_t i : {5, 10, 90}) EXPECT_FALSE(is_locked(*other, key_of(i))) << i;
     EXPECT_TRUE(store_.transactions().undecided().indexes().empty());
     EXPECT_EQ(rows(), kAll);
@@ -358,10 +352,10 @@ TEST_F(LoadedFilesTest, ARecoveredLoadOfManyKeysKeepsOthersFromTheRangesOfItsFil
     EXPECT_FALSE(store_.locks().is_insert_blocked(other->lock_owner(), key_of(i))) << i;
   }
   must(other->rollback());
-  EXPECT_TRUE(decide(true));
+  EXPECT_TRUE(store_.decide(true));
   EXPECT_FALSE(is_locked(*other, key_of(500)));
   EXPECT_TRUE(is_locked(*other, key_of(501))) << "the other one is not decided";
-  EXPECT_TRUE(decide(false, "between"));
+  EXPECT_TRUE(store_.decide(false, "between"));
   EXPECT_FALSE(is_locked(*other, key_of(501)));
 }
 
@@ -372,7 +366,7 @@ TEST_F(LoadedFilesTest, AUsersPreparedLoadKeepsTheValuesThatItHasLocked) {
   store_.crash();
   EXPECT_TRUE(is_locked(*store_.begin(), key_of(7) + "value"));
   EXPECT_TRUE(is_locked(*store_.begin(), key_of(50)));
-  EXPECT_TRUE(decide(true));
+  EXPECT_TRUE(store_.decide(true));
   EXPECT_EQ(rows(), kAll);
   EXPECT_FALSE(is_locked(*store_.begin(), key_of(7) + "value"));
 }
@@ -389,7 +383,7 @@ TEST_F(LoadedFilesTest, APreparedLoadWithoutItsFilesCanOnlyBeRolledBack) {
   EXPECT_TRUE(found);
   EXPECT_EQ(store_.transactions().prepared_names(), std::vector<std::string>{"x"});
   store_.crash();
-  EXPECT_TRUE(decide(false));
+  EXPECT_TRUE(store_.decide(false));
   EXPECT_EQ(rows(), "");
   EXPECT_FALSE(is_locked(*store_.begin(), key_of(50)));
   store_.crash();
@@ -410,7 +404,7 @@ TEST_F(LoadedFilesTest, APreparedLoadWithADamagedFileCanOnlyBeRolledBack) {
   bool found = false;
   EXPECT_TRUE(
       fails_with(ErrorCode::kCorruption, store_.transactions().commit_prepared("x", found)));
-  EXPECT_TRUE(decide(false));
+  EXPECT_TRUE(store_.decide(false));
   EXPECT_EQ(rows(), "");
   EXPECT_FALSE(is_locked(*store_.begin(), key_of(50)));
 }
@@ -434,7 +428,7 @@ TEST_F(LoadedFilesTest, APreparedLoadWithDamageAmongManyRowsIsNotCommitted) {
       fails_with(ErrorCode::kCorruption, store_.transactions().commit_prepared("x", found)));
   EXPECT_EQ(store_.transactions().prepared_names(), std::vector<std::string>{"x"});
   EXPECT_TRUE(is_locked(*store_.begin(), key_of(500)));
-  EXPECT_TRUE(decide(false));
+  EXPECT_TRUE(store_.decide(false));
   EXPECT_EQ(rows(), "");
 }
 

@@ -46,12 +46,6 @@ class PreparedCopiesTest : public test::SpillTest {
     must(transaction->prepare(name, kv::Durability::kSynced, /*keeps_value_locks=*/true));
     store_.transactions().detach_prepared(std::move(transaction));
   }
-  bool decide(bool commits, const std::string& name = "x") {
-    bool found = false;
-    TransactionManager& manager = store_.transactions();
-    must(commits ? manager.commit_prepared(name, found) : manager.rollback_prepared(name, found));
-    return found;
-  }
   std::string directory() { return store_.database().options().directory; }
   std::string copy() {
     std::string made = directory() + "-copy";
@@ -91,7 +85,7 @@ TEST_F(PreparedCopiesTest, WhatAUserHasPreparedIsCommittedInACopyOfACopy) {
   EXPECT_EQ(std::count_if(fs::begin(files), fs::end(files), is_mark), 1) << "of what is prepared";
   must(running->rollback());
   running.reset();
-  EXPECT_TRUE(decide(false)) << "which changes nothing there";
+  EXPECT_TRUE(store_.decide(false)) << "which changes nothing there";
   for (int generation = 0; generation < 2; ++generation) {
     store_.go_on_in(copied);
     EXPECT_TRUE(has_directories());
@@ -100,7 +94,7 @@ TEST_F(PreparedCopiesTest, WhatAUserHasPreparedIsCommittedInACopyOfACopy) {
     copied = copy();
   }
   store_.crash();
-  EXPECT_TRUE(decide(true));
+  EXPECT_TRUE(store_.decide(true));
   EXPECT_EQ(committed(), rows);
   EXPECT_FALSE(has_directories());
 }
@@ -118,9 +112,9 @@ TEST_F(PreparedCopiesTest, FilesOfACopyThatAreInTheirPlaceAlreadyStayThere) {
     fs::rename(file.path(), fs::path(copied) / "loads" / number / name.substr(prefix.size()));
     break;
   }
-  EXPECT_TRUE(decide(false));
+  EXPECT_TRUE(store_.decide(false));
   store_.go_on_in(copied);
-  EXPECT_TRUE(decide(true));
+  EXPECT_TRUE(store_.decide(true));
   EXPECT_EQ(committed(), rows);
 }
 
@@ -134,7 +128,7 @@ TEST_F(PreparedCopiesTest, AFileInThePlaceOfACopiedOneIsKept) {
         << "another's";
   }
   store_.reopen();
-  EXPECT_TRUE(decide(true));
+  EXPECT_TRUE(store_.decide(true));
   EXPECT_EQ(committed(), rows);
 }
 
@@ -159,9 +153,9 @@ TEST_F(PreparedCopiesTest, ManyRecoveredKeysOfTwoTransactionsAreLockedOneByOne) 
   EXPECT_TRUE(is_locked(key_of(kMany)));
   EXPECT_TRUE(is_locked(key_of(101)));
   EXPECT_FALSE(is_locked(key_of(103)));
-  EXPECT_TRUE(decide(false, "x"));
+  EXPECT_TRUE(store_.decide(false, "x"));
   EXPECT_TRUE(is_locked(key_of(101)));
-  EXPECT_TRUE(decide(true, "y"));
+  EXPECT_TRUE(store_.decide(true, "y"));
 }
 
 }  // namespace

@@ -68,6 +68,13 @@ class Store {
     }));
   }
 
+  // Ends what is prepared and no session's; false if there is nothing of that name.
+  bool decide(bool commits, const std::string& name = "x") {
+    bool found = false;
+    basalt::test::must(commits ? transactions_->commit_prepared(name, found)
+                               : transactions_->rollback_prepared(name, found));
+    return found;
+  }
   // From the next start on.
   void set_most_recovered_keys(std::uint64_t count) { most_recovered_keys_ = count; }
 

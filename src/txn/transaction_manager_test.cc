@@ -36,12 +36,6 @@ class PreparedTest : public testing::Test {
   std::string committed(std::string_view key) {
     return kv::test::value_of(store_.database(), test::kFamily, key);
   }
-  bool decide(bool is_commit, const std::string& name) {
-    bool found = false;
-    TransactionManager& manager = store_.transactions();
-    must(is_commit ? manager.commit_prepared(name, found) : manager.rollback_prepared(name, found));
-    return found;
-  }
 
   test::Store store_;
 };
@@ -68,16 +62,16 @@ TEST_F(PreparedTest, PreparedChangesAreInvisibleAndLockedUntilTheyAreDecided) {
   EXPECT_EQ(store_.transactions().prepared_names(), Names{"x"});
   EXPECT_EQ(committed("k"), "(none)");
   EXPECT_TRUE(is_locked("k"));
-  EXPECT_TRUE(decide(true, "x"));
+  EXPECT_TRUE(store_.decide(true, "x"));
   EXPECT_EQ(committed("k"), "v");
   EXPECT_FALSE(is_locked("k"));
   EXPECT_TRUE(store_.transactions().prepared_names().empty());
-  EXPECT_FALSE(decide(true, "x")) << "decided once";
+  EXPECT_FALSE(store_.decide(true, "x")) << "decided once";
 }
 
 TEST_F(PreparedTest, AnUnknownNameIsNotFoundAndNotAnError) {
-  EXPECT_FALSE(decide(true, "none"));
-  EXPECT_FALSE(decide(false, "none"));
+  EXPECT_FALSE(store_.decide(true, "none"));
+  EXPECT_FALSE(store_.decide(false, "none"));
 }
 
 TEST_F(PreparedTest, ItSurvivesACrashWithItsLocksAndIsDecidedAfterwards) {
@@ -90,8 +84,8 @@ TEST_F(PreparedTest, ItSurvivesACrashWithItsLocksAndIsDecidedAfterwards) {
   EXPECT_TRUE(is_locked("one"));
   EXPECT_TRUE(is_locked("two"));
   EXPECT_EQ(committed("one"), "(none)");
-  EXPECT_TRUE(decide(true, "commit me"));
-  EXPECT_TRUE(decide(false, "roll me back"));
+  EXPECT_TRUE(store_.decide(true, "commit me"));
+  EXPECT_TRUE(store_.decide(false, "roll me back"));
   store_.crash();
   EXPECT_TRUE(store_.transactions().prepared_names().empty());
   EXPECT_EQ(committed("one"), "v");
@@ -109,7 +103,7 @@ TEST_F(PreparedTest, ItSurvivesSeveralRestartsAndAFlush) {
   store_.reopen();
   EXPECT_EQ(store_.transactions().prepared_names(), Names{"x"});
   EXPECT_TRUE(is_locked("k"));
-  EXPECT_TRUE(decide(true, "x"));
+  EXPECT_TRUE(store_.decide(true, "x"));
   store_.reopen();
   EXPECT_EQ(committed("k"), "v");
 }
@@ -158,7 +152,7 @@ TEST_F(PreparedTest, AfterACrashEveryKindOfChangeIsLockedAndApplied) {
     EXPECT_TRUE(is_locked(key)) << key;
   }
   EXPECT_FALSE(is_locked("undone"));
-  EXPECT_TRUE(decide(true, "x"));
+  EXPECT_TRUE(store_.decide(true, "x"));
   EXPECT_EQ(committed("removed"), "(none)");
   EXPECT_EQ(committed("single"), "(none)");
   EXPECT_EQ(committed("changed"), "2");
@@ -173,7 +167,7 @@ TEST_F(PreparedTest, WithoutWritesItSurvivesToo) {
   store_.transactions().detach_prepared(std::move(transaction));
   store_.crash();
   EXPECT_EQ(store_.transactions().prepared_names(), Names{"x"});
-  EXPECT_TRUE(decide(true, "x"));
+  EXPECT_TRUE(store_.decide(true, "x"));
 }
 
 TEST_F(PreparedTest, ANameInUseIsRefusedAndTheTransactionCanStillEnd) {
@@ -183,7 +177,7 @@ TEST_F(PreparedTest, ANameInUseIsRefusedAndTheTransactionCanStillEnd) {
   EXPECT_FALSE(second->prepare("x", kv::Durability::kBuffered).is_ok());
   EXPECT_EQ(second->state(), Transaction::State::kActive);
   EXPECT_TRUE(succeeds(second->rollback()));
-  EXPECT_TRUE(decide(true, "x"));
+  EXPECT_TRUE(store_.decide(true, "x"));
   EXPECT_EQ(committed("k"), "v");
   EXPECT_EQ(committed("other"), "(none)");
   EXPECT_FALSE(is_locked("other"));
@@ -192,7 +186,7 @@ TEST_F(PreparedTest, ANameInUseIsRefusedAndTheTransactionCanStillEnd) {
 TEST_F(PreparedTest, ANameThatWasDecidedIsFreeAgain) {
   for (int round = 0; round < 3; ++round) {
     prepare("x", "k", std::to_string(round));
-    EXPECT_TRUE(decide(round != 1, "x"));
+    EXPECT_TRUE(store_.decide(round != 1, "x"));
   }
   EXPECT_EQ(committed("k"), "2");
 }
@@ -202,7 +196,7 @@ TEST_F(PreparedTest, TheBytesOfANameDoNotMatter) {
   prepare(name, "k", "v");
   store_.crash();
   EXPECT_EQ(store_.transactions().prepared_names(), Names{name});
-  EXPECT_TRUE(decide(true, name));
+  EXPECT_TRUE(store_.decide(true, name));
 }
 
 TEST_F(PreparedTest, OtherTransactionsCommitBeforeAndAfterItsDecision) {
@@ -211,7 +205,7 @@ TEST_F(PreparedTest, OtherTransactionsCommitBeforeAndAfterItsDecision) {
   put(*other, "before", "v");
   commit(*other);
   must(store_.database().flush());
-  EXPECT_TRUE(decide(true, "x"));
+  EXPECT_TRUE(store_.decide(true, "x"));
   put(*other, "k", "newer");
   commit(*other);
   store_.transactions();
