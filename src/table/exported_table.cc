@@ -3,6 +3,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/assert.h"
@@ -60,6 +61,75 @@ bool parse_index(std::string_view& bytes, ExportedIndex& index) {
     index.files.push_back(std::move(file));
   }
   return true;
+}
+
+// The first column or index that has another name in one of the two, or is not there: "a column",
+// "an index". Empty if there is none.
+template <typename Named>
+std::string other_name(const char* what, const std::vector<Named>& there,
+                       const std::vector<Named>& here) {
+  for (std::size_t i = 0; i < std::max(there.size(), here.size()); ++i) {
+    if (i == here.size()) {
+      return "the exported table has " + std::string(what) + " '" + there[i].name +
+             "', which this one has not";
+    }
+    if (i == there.size()) {
+      return "this table has " + std::string(what) + " '" + here[i].name +
+             "', which the exported one has not";
+    }
+    if (there[i].name != here[i].name) {
+      return "the exported table has " + std::string(what) + " '" + there[i].name +
+             "' where this one has '" + here[i].name + "'";
+    }
+  }
+  return {};
+}
+
+std::string attributes_of(const catalog::ColumnDefinition& column) {
+  std::string text = column.nullable ? "" : " NOT NULL";
+  switch (column.system_time) {
+    case catalog::SystemTime::kNone: break;
+    case catalog::SystemTime::kRowStart: text += " AS ROW START"; break;
+    case catalog::SystemTime::kRowEnd: text += " AS ROW END"; break;
+    case catalog::SystemTime::kUnversioned: text += " WITHOUT SYSTEM VERSIONING"; break;
+  }
+  return text;
+}
+
+std::string describe(const catalog::IndexDefinition& index,
+                     const std::vector<catalog::ColumnDefinition>& columns) {
+  std::string text = index.unique ? "UNIQUE (" : "(";
+  for (const catalog::KeyPartDefinition& part : index.parts) {
+    if (&part != &index.parts.front()) text += ", ";
+    text += columns[part.column].name;
+    if (part.prefix_length != 0) text += "(" + std::to_string(part.prefix_length) + ")";
+    if (part.descending) text += " DESC";
+  }
+  text += ")";
+  if (index.value_lock_parts != 0) {
+    text += ", " + std::to_string(index.value_lock_parts) + " of them unique without overlaps";
+  }
+  return text;
+}
+
+// The server cuts long errors: of long texts that differ late, from shortly before there.
+std::string both(const std::string& what, std::string_view there, std::string_view here) {
+  constexpr std::size_t kWhole = 100;
+  const std::size_t same = static_cast<std::size_t>(
+      std::mismatch(there.begin(), there.end(), here.begin(), here.end()).first - there.begin());
+  const auto start_of_character = [](std::string_view text, std::size_t at) {
+    while (at > 0 && at < text.size() && (text[at] & 0xC0) == 0x80) --at;
+    return std::min(at, text.size());
+  };
+  const auto shown = [&](std::string_view text) {
+    if (text.size() <= kWhole) return std::string(text);
+    const std::size_t begin = start_of_character(text, same < kWhole / 2 ? 0 : same - kWhole / 2);
+    const std::size_t end = start_of_character(text, begin + kWhole);
+    return (begin == 0 ? "" : "...") + std::string(text.substr(begin, end - begin)) +
+           (end == text.size() ? "" : "...");
+  };
+  return what + " is " + shown(there) + " in the exported table, and " + shown(here) +
+         " in this one";
 }
 
 }  // namespace
@@ -146,38 +216,24 @@ Result<ExportedTable> parse_exported(std::string_view bytes) {
 std::string find_difference(const ExportedTable& exported,
                             const catalog::TableDefinition& definition,
                             const std::vector<std::string>& columns) {
-  const std::size_t column_count = exported.definition.columns.size();
-  if (column_count != definition.columns.size()) {
-    return "the exported table has " + std::to_string(column_count) + " columns, this one " +
-           std::to_string(definition.columns.size());
+  const std::vector<catalog::ColumnDefinition>& there = exported.definition.columns;
+  const std::vector<catalog::ColumnDefinition>& here = definition.columns;
+  if (std::string other = other_name("a column", there, here); !other.empty()) return other;
+  for (std::size_t i = 0; i < here.size(); ++i) {
+    if (there[i] == here[i] && exported.columns[i] == columns[i]) continue;
+    return both("column '" + here[i].name + "'", exported.columns[i] + attributes_of(there[i]),
+                columns[i] + attributes_of(here[i]));
   }
-  for (std::size_t i = 0; i < column_count; ++i) {
-    const catalog::ColumnDefinition& there = exported.definition.columns[i];
-    const catalog::ColumnDefinition& here = definition.columns[i];
-    if (there.name != here.name) {
-      return "the exported table has a column '" + there.name + "' where this one has '" +
-             here.name + "'";
-    }
-    if (there == here && exported.columns[i] == columns[i]) continue;
-    return "column '" + here.name + "' is, in the exported table, " + exported.columns[i] +
-           (there.nullable ? "" : " NOT NULL") + ", and in this one " + columns[i] +
-           (here.nullable ? "" : " NOT NULL");
+  if (std::string other = other_name("an index", exported.definition.indexes, definition.indexes);
+      !other.empty()) {
+    return other;
   }
-  const std::size_t index_count = exported.definition.indexes.size();
-  if (index_count != definition.indexes.size()) {
-    return "the exported table has " + std::to_string(index_count) + " indexes, this one " +
-           std::to_string(definition.indexes.size());
-  }
-  for (std::size_t i = 0; i < index_count; ++i) {
-    const catalog::IndexDefinition& there = exported.definition.indexes[i];
-    const catalog::IndexDefinition& here = definition.indexes[i];
-    if (there.name != here.name) {
-      return "the exported table has an index '" + there.name + "' where this one has '" +
-             here.name + "'";
-    }
-    if (!catalog::has_same_columns(there, here)) {
-      return "index '" + here.name + "' has other columns, or is unique in one of the two";
-    }
+  for (std::size_t i = 0; i < definition.indexes.size(); ++i) {
+    const catalog::IndexDefinition& index = definition.indexes[i];
+    const catalog::IndexDefinition& exported_index = exported.definition.indexes[i];
+    if (catalog::has_same_columns(exported_index, index)) continue;
+    return both("index '" + index.name + "'", describe(exported_index, there),
+                describe(index, here));
   }
   // Rows that expire no more may have their time nevertheless, which the import knows of.
   const auto seconds_of = [](const catalog::TableDefinition& table) {

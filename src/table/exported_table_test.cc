@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/bytes.h"
+#include "table/exported_files.h"
 #include "table/table_export.h"
 #include "table/table_import.h"
 #include "table/test_support.h"
@@ -329,24 +330,94 @@ TEST_P(ExportTest, WhatDiffersIsNamed) {
     return find_difference(exported, other, kTypes);
   };
   using catalog::TableDefinition;
-  for (const std::string& text :
-       {difference([](TableDefinition& table) { table.columns.pop_back(); }),
-        difference([](TableDefinition& table) { table.columns[1].name = "mail"; }),
-        difference([](TableDefinition& table) { table.columns[1].collation_id = 9; }),
-        difference([](TableDefinition& table) { table.columns[1].nullable = false; }),
-        difference([](TableDefinition& table) { table.indexes.pop_back(); }),
-        difference([](TableDefinition& table) { table.indexes[1].name = "by_mail"; }),
-        difference([](TableDefinition& table) { table.indexes[1].unique = false; }),
-        difference([](TableDefinition& table) { table.indexes[4].parts[0].descending = false; }),
-        difference([](TableDefinition& table) {
-          table.expiry.emplace();
-          table.expiry->lifetime.seconds = 1;
-        })}) {
-    EXPECT_NE(text, "");
-  }
+  const auto expect_named = [](const std::string& text, std::initializer_list<const char*> parts) {
+    for (const char* const part : parts) EXPECT_NE(text.find(part), std::string::npos) << text;
+  };
+  const std::string last = same.columns.back().name;
+  expect_named(difference([](TableDefinition& table) { table.columns.pop_back(); }),
+               {"a column", last.c_str(), "this one has not"});
+  expect_named(difference([](TableDefinition& table) {
+                 table.columns.push_back(table.columns.back());
+                 table.columns.back().name = "extra";
+               }),
+               {"a column 'extra'", "the exported one has not"});
+  expect_named(difference([](TableDefinition& table) { table.columns[1].name = "mail"; }),
+               {"'mail'", "where this one has"});
+  expect_named(difference([](TableDefinition& table) { table.columns[1].collation_id = 9; }),
+               {same.columns[1].name.c_str()});
+  expect_named(difference([](TableDefinition& table) {
+                 table.columns[1].nullable = !table.columns[1].nullable;
+               }),
+               {same.columns[1].name.c_str(), " NOT NULL"});
+  expect_named(difference([](TableDefinition& table) {
+                 table.columns[1].system_time = catalog::SystemTime::kUnversioned;
+               }),
+               {" WITHOUT SYSTEM VERSIONING in this one"});
+  expect_named(difference([](TableDefinition& table) { table.indexes.pop_back(); }),
+               {"an index", "this one has not"});
+  expect_named(difference([](TableDefinition& table) { table.indexes[1].name = "by_mail"; }),
+               {"'by_mail'"});
+  expect_named(difference([](TableDefinition& table) { table.indexes[1].unique = false; }),
+               {"UNIQUE (", " in the exported table, and ("});
+  expect_named(
+      difference([](TableDefinition& table) { table.indexes[4].parts[0].descending = false; }),
+      {" DESC"});
+  expect_named(
+      difference([](TableDefinition& table) { table.indexes[4].parts[0].prefix_length = 7; }),
+      {"(7)"});
+  expect_named(difference([](TableDefinition& table) {
+                 table.expiry.emplace();
+                 table.expiry->lifetime.seconds = 1;
+               }),
+               {"ttl_duration"});
   std::vector<std::string> types = kTypes;
   types[5] = "enum('a')";
   EXPECT_NE(find_difference(exported, same, types), "");
+}
+
+TEST(ExportedTable, OfLongTypesTheDifferenceIsShown) {
+  ExportedTable table = small_table();
+  table.columns[0] = "enum(" + std::string(5000, 'x') + "'here')";
+  std::vector<std::string> columns = table.columns;
+  columns[0].replace(columns[0].find("here"), 4, "there");
+  const std::string text = find_difference(table, table.definition, columns);
+  EXPECT_LT(text.size(), 400u) << text;
+  EXPECT_NE(text.find("'here')"), std::string::npos) << text;
+  EXPECT_NE(text.find("'there')"), std::string::npos) << text;
+}
+
+TEST(ExportedTable, ItsFilesAreKnownByTheirNames) {
+  EXPECT_EQ(exported_table_of("t.cfg"), "t");
+  EXPECT_EQ(exported_table_of("t.12-3.sst"), "t");
+  EXPECT_EQ(exported_table_of("t#P#p0.0-1.sst"), "t#P#p0");
+  for (const char* const other : {"t.frm", "t.ibd", "t.sst", "t.1.sst", "t.1-.sst", "t.-1.sst",
+                                  "t.a-1.sst", "1-1.sst", "t.1-1.sst.old", "000012.sst", ".cfg"}) {
+    EXPECT_EQ(exported_table_of(other), "") << other;
+  }
+}
+
+TEST_P(ExportTest, AllFilesOfTheTableAreRemovedAndNoOthers) {
+  const std::string directory = path_.substr(0, path_.rfind('/'));
+  const auto write = [](const std::string& path, const std::string& text) {
+    std::ofstream(path) << text;
+  };
+  write(path_ + ".cfg", pack_exported(small_table()));
+  for (const char* const suffix : {".0-1.sst", ".7-9.sst", ".63-12.sst"}) write(path_ + suffix, "");
+  const std::vector<std::string> others = {directory + "/other.cfg", directory + "/other.0-1.sst",
+                                           path_ + "s.0-1.sst", path_ + ".frm"};
+  for (const std::string& other : others) write(other, "");
+  must(remove_exported(source_.database(), path_));
+  EXPECT_EQ(file_count(), others.size());
+  write(path_ + ".cfg", "of another engine");
+  must(remove_exported(source_.database(), path_));
+  EXPECT_EQ(file_count(), others.size() + 1);
+  // At the start, of all tables that are asked for.
+  write(path_ + ".1-1.sst", "");
+  must(remove_left_exports(source_.database(), directory,
+                           [](std::string_view table) { return table == "other"; }));
+  EXPECT_TRUE(fs::exists(path_ + ".1-1.sst"));
+  EXPECT_TRUE(fs::exists(others[0]));
+  EXPECT_FALSE(fs::exists(others[1]));
 }
 
 INSTANTIATE_TEST_SUITE_P(Keys, ExportTest, testing::ValuesIn(test::kAllKeys), test::name_of);

@@ -322,7 +322,8 @@ Status ReferenceEnforcer::follow_key(const Change& change, std::size_t number, b
     return Status::ok();
   }
   const ReferentialAction action = is_removal ? reference.key->on_delete : reference.key->on_update;
-  if (reference.codec == nullptr) {
+  // What rows a discarded child has nobody knows before they are imported.
+  if (reference.codec == nullptr || reference.child->definition().is_discarded) {
     for (const ChildReference::Columns& column : reference.columns) {
       const codec::ColumnLayout& referenced = table_.layout().columns[column.parent];
       if (is_null_in(referenced, change.old_record)) return Status::ok();

@@ -1,6 +1,5 @@
 #include "table/table_export.h"
 
-#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <system_error>
@@ -8,24 +7,12 @@
 
 #include "base/assert.h"
 #include "base/failpoint.h"
-#include "base/log.h"
 #include "bulk/durable_file.h"
 #include "bulk/sst_writer.h"
 #include "table/entry_files.h"
+#include "table/exported_files.h"
 
 namespace basalt::table {
-namespace {
-
-void remove_or_tell(kv::Database& database, const std::string& path) {
-  const Status removed = bulk::remove_file(*database.build_place().files, path);
-  if (removed.is_ok()) return;
-  log_message(
-      LogLevel::kWarning,
-      "the file '" + path + "' of an exported table cannot be removed: " + removed.message());
-}
-
-}  // namespace
-
 Result<std::unique_ptr<TableExport>> TableExport::make(kv::Database& database, const Table& table,
                                                        ExportedTable described,
                                                        const std::string& path,
@@ -36,12 +23,12 @@ Result<std::unique_ptr<TableExport>> TableExport::make(kv::Database& database, c
   exported.definition = table.definition();
   exported.indexes.resize(table.index_count());
   if (table.has_hidden_key()) exported.next_row_id = table.state().hidden_row_id.next();
-  remove_exported(database, path, table.index_count());
+  BASALT_TRY(remove_exported(database, path));
   BASALT_TRY(made->write(table, interruption));
   return made;
 }
 
-TableExport::~TableExport() { remove_exported(database_, path_, exported_.indexes.size()); }
+TableExport::~TableExport() { remove_exported(database_, path_).ignore("the error log tells it"); }
 
 Status TableExport::write(const Table& table, const Interruption& interruption) {
   const std::unique_ptr<kv::Snapshot> snapshot = database_.take_snapshot();
@@ -83,25 +70,6 @@ Status TableExport::write_index(const Table& table, std::size_t number,
                         exported_file_suffix(number, index.files.size()));
   }
   return Status::ok();
-}
-
-void remove_exported(kv::Database& database, const std::string& path, std::size_t index_count) {
-  const std::string definition = exported_definition_path(path);
-  // That of another table, perhaps.
-  const Result<std::string> bytes = bulk::read_file(*database.build_place().files, definition);
-  if (bytes.is_ok() && is_exported(bytes.value())) {
-    const Result<ExportedTable> exported = parse_exported(bytes.value());
-    if (exported.is_ok()) index_count = std::max(index_count, exported.value().indexes.size());
-    remove_or_tell(database, definition);
-  }
-  for (std::size_t index = 0; index < index_count; ++index) {
-    for (std::size_t number = 1;; ++number) {
-      const std::string file = exported_file_path(path, exported_file_suffix(index, number));
-      std::error_code error;
-      if (!std::filesystem::exists(file, error)) break;
-      remove_or_tell(database, file);
-    }
-  }
 }
 
 }  // namespace basalt::table

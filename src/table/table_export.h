@@ -43,8 +43,4 @@ class TableExport {
   ExportedTable exported_;
 };
 
-// Removes the files of an exported table that lie at `path`, of so many indexes, and what is left
-// of one that a crash has ended. What cannot be removed stays, and is told to the error log.
-void remove_exported(kv::Database& database, const std::string& path, std::size_t index_count);
-
 }  // namespace basalt::table

@@ -1,5 +1,8 @@
 #include "server/handler/exported_tables.h"
 
+#include <algorithm>
+#include <array>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +12,7 @@
 #include "server/handler/undecided_changes.h"
 #include "server/plugin.h"
 #include "server/session.h"
+#include "table/exported_files.h"
 #include "table/table_import.h"
 #include "server/mariadb.h"
 
@@ -53,6 +57,7 @@ std::vector<std::string> describe_columns(THD* thd, const TABLE& table) {
     StringBuffer<MAX_FIELD_WIDTH> expression;
     (*field)->vcol_info->print(&expression);
     column.append(" AS (").append(text_of(expression)).append(")");
+    column.append((*field)->stored_in_db() ? " STORED" : " VIRTUAL");
   }
   return columns;
 }
@@ -67,12 +72,20 @@ int refuse_temporary() {
 
 // Of files, in the words of their errors.
 int tell(THD* thd, const Status& status) {
-  if (!status.is(ErrorCode::kNotFound) && !status.is(ErrorCode::kInvalidArgument)) {
-    return to_handler_error(status, thd);
-  }
+  const bool tells_file = std::ranges::any_of(
+      std::array{ErrorCode::kNotFound, ErrorCode::kInvalidArgument, ErrorCode::kIoError,
+                 ErrorCode::kCorruption, ErrorCode::kUnsupported},
+      [&status](ErrorCode code) { return status.is(code); });
+  if (!tells_file) return to_handler_error(status, thd);
   const uint code = status.is(ErrorCode::kNotFound) ? ER_TABLESPACE_MISSING : ER_UNKNOWN_ERROR;
   my_printf_error(code, "RocksDB: %s", MYF(0), status.message().c_str());
   return kTold;
+}
+
+void warn_if_left(THD* thd, const Status& removed) {
+  if (removed.is_ok()) return;
+  push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_CANT_DELETE_FILE, "RocksDB: %s",
+                      removed.message().c_str());
 }
 
 }  // namespace
@@ -80,10 +93,27 @@ int tell(THD* thd, const Status& status) {
 // The server's working directory is its data directory.
 std::string files_of(const catalog::TableDefinition& definition) { return "./" + definition.name; }
 
+void remove_left_exports() {
+  const catalog::Catalog& catalog = the_engine().catalog();
+  std::set<std::string> databases;
+  for (const catalog::TablePointer& table : catalog.all_tables()) {
+    databases.insert(table->name.substr(0, table->name.find('/')));
+  }
+  for (const std::string& database : databases) {
+    const auto is_left = [&](std::string_view name) {
+      const catalog::TablePointer table = catalog.find(database + "/" + std::string(name));
+      return table != nullptr && !table->is_discarded;
+    };
+    table::remove_left_exports(the_engine().database(), "./" + database, is_left)
+        .ignore("the error log tells it");
+  }
+}
+
 bool has_told(THD* thd, int error) { return error == kTold && thd->get_stmt_da()->is_error(); }
 
-int refuse_if_discarded(THD* thd, const TABLE& table, const catalog::TableDefinition& definition) {
-  if (!definition.is_discarded || thd_tablespace_op(thd) != 0) return 0;
+int refuse_discarded(THD* thd, const TABLE& table) {
+  // The server reads a sequence that ALTER TABLE opens, and takes that for an answer.
+  if (thd_tablespace_op(thd) != 0) return HA_ERR_TABLESPACE_MISSING;
   my_error(ER_TABLESPACE_DISCARDED, MYF(0), table.s->table_name.str);
   return kTold;
 }
@@ -124,8 +154,7 @@ int discard_table(THD* thd, const TABLE& table, const catalog::TableDefinition& 
   warn_if_undecided(thd, status);
   // As InnoDB has it: what is imported is put there afterwards.
   if (status.is_ok()) {
-    table::remove_exported(the_engine().database(), files_of(definition),
-                           definition.indexes.size());
+    warn_if_left(thd, table::remove_exported(the_engine().database(), files_of(definition)));
   }
   return tell(thd, status);
 }
@@ -151,7 +180,7 @@ int import_table(THD* thd, const TABLE& table, const catalog::TableDefinition& d
       definition.name, exported.value(), path, row_key_bytes_max, waiter_of(thd), Session::of(thd));
   warn_if_undecided(thd, status);
   if (!status.is_ok()) return tell(thd, status);
-  table::remove_exported(database, path, definition.indexes.size());
+  warn_if_left(thd, table::remove_exported(database, path));
   return 0;
 }
 

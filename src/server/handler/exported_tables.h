@@ -20,8 +20,18 @@ bool has_told(THD* thd, int error);
 // Where a table's files lie, as of table::ExportedTable: beside the server's definition.
 std::string files_of(const catalog::TableDefinition& definition);
 
-// ER_TABLESPACE_DISCARDED if the table is, and the statement is not about that; else 0.
-int refuse_if_discarded(THD* thd, const TABLE& table, const catalog::TableDefinition& definition);
+// To be called at the start: removes the files of exports, and of imports that are done, which a
+// crash has cut off. Those of discarded tables are there to be imported.
+void remove_left_exports();
+
+// ER_TABLESPACE_DISCARDED: the table has no rows to read, and must not get any.
+int refuse_discarded(THD* thd, const TABLE& table);
+// The same if the table is discarded; else 0. To be asked where rows are read or written, and not
+// where a table is opened or locked: views and triggers may be made of it, and dumps tell of it.
+inline int refuse_if_discarded(THD* thd, const TABLE& table,
+                               const catalog::TableDefinition& definition) {
+  return definition.is_discarded ? refuse_discarded(thd, table) : 0;
+}
 
 // Whether the statement that locks a table is to have it in files, until it unlocks it.
 bool asks_for_export(THD* thd, const TABLE& table);

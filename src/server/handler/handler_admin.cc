@@ -1,5 +1,6 @@
 #include "base/log.h"
 #include "server/convert/error_mapping.h"
+#include "server/handler/exported_tables.h"
 #include "server/handler/ha_rocksdb.h"
 #include "server/plugin.h"
 #include "server/virtual_columns.h"
@@ -36,6 +37,7 @@ int ha_rocksdb::analyze(THD* thd, HA_CHECK_OPT*) noexcept {
 }
 
 int ha_rocksdb::check(THD* thd, HA_CHECK_OPT*) noexcept {
+  if (refuse_if_discarded(thd, *table, opened().definition()) != 0) return HA_ADMIN_CORRUPT;
   table::Checker checker(the_engine().database(), opened(), Session::of(thd));
   VirtualColumns indexed(*table);
   for (Field* const* field = table->vfield; field != nullptr && *field != nullptr; ++field) {

@@ -5,6 +5,7 @@
 #include "server/handler/altered_virtual_columns.h"
 #include "server/handler/column_changes.h"
 #include "server/handler/definition_check.h"
+#include "server/handler/exported_tables.h"
 #include "server/handler/foreign_key_columns.h"
 #include "server/handler/foreign_key_definition.h"
 #include "server/handler/ha_rocksdb.h"
@@ -265,6 +266,9 @@ std::optional<catalog::AlterationId> alteration_id(const TABLE& altered,
 // out. A foreign key for which rows must be looked at is checked while they are copied.
 enum_alter_inplace_result ha_rocksdb::check_if_supported_inplace_alter(
     TABLE* altered, Alter_inplace_info* info) noexcept {
+  // No statement has begun that would have done so.
+  bind();
+  if (refuse_if_discarded(ha_thd(), *table, opened().definition()) != 0) return HA_ALTER_ERROR;
   if (adds_foreign_keys(*info) && !ignores_foreign_keys(ha_thd())) {
     info->unsupported_reason = my_get_err_msg(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_FK_CHECK);
     return HA_ALTER_INPLACE_NOT_SUPPORTED;

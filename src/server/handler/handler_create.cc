@@ -162,7 +162,8 @@ void ha_rocksdb::update_create_info(HA_CREATE_INFO* create_info) noexcept {
 
 // Asked when partitions are exchanged, and when a table is made one.
 bool ha_rocksdb::check_if_incompatible_data(HA_CREATE_INFO*, uint table_changes) noexcept {
-  if (check_new_partition(ha_thd()) != 0 ||
+  if (refuse_if_discarded(ha_thd(), *table, opened().definition()) != 0 ||
+      check_new_partition(ha_thd()) != 0 ||
       check_partition_expiry(ha_thd(), opened().definition()) != 0) {
     return COMPATIBLE_DATA_NO;
   }

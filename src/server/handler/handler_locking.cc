@@ -134,6 +134,9 @@ int ha_rocksdb::external_lock(THD* thd, int type) noexcept {
   if (const int error = bind_references(thd); error != 0) return error;
   if (const int error = refuse_statement(thd); error != 0) return error;
   if (!asks_for_export(thd, *table)) return 0;
+  if (const int error = refuse_if_discarded(thd, *table, opened().definition()); error != 0) {
+    return error;
+  }
   auto made = export_table(thd, *table, opened());
   if (!made.is_ok()) return report(made.take_status());
   export_ = std::move(made.value());
@@ -151,10 +154,13 @@ int ha_rocksdb::start_stmt(THD* thd, thr_lock_type type) noexcept {
 }
 
 int ha_rocksdb::refuse_statement(THD* thd) {
-  if (const int error = refuse_if_discarded(thd, *table, opened().definition()); error != 0) {
-    return error;
+  // What an open sequence has in memory is given without a read, and an error of its first read is
+  // not told.
+  if (is_sequence()) {
+    if (thd_tablespace_op(thd) != 0) return 0;
+    return refuse_if_discarded(thd, *table, opened().definition());
   }
-  if (is_sequence() || table_share->tmp_table != NO_TMP_TABLE) return 0;
+  if (table_share->tmp_table != NO_TMP_TABLE) return 0;
   if (const int error = check_converted_expiry(thd, *table, opened().definition()); error != 0) {
     return error;
   }

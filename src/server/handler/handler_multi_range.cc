@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "server/handler/exported_tables.h"
 #include "server/handler/ha_rocksdb.h"
 #include "server/plugin.h"
 #include "server/mariadb.h"
@@ -47,6 +48,11 @@ int ha_rocksdb::multi_range_read_explain_info(uint mode, char* text, size_t size
 
 int ha_rocksdb::multi_range_read_init(RANGE_SEQ_IF* sequence, void* argument, uint range_count,
                                       uint mode, HANDLER_BUFFER* buffer) noexcept {
+  // A join in blocks does not ask whether index_init() has failed.
+  if (inited != INDEX) {
+    const int refused = refuse_if_discarded(ha_thd(), *table, opened().definition());
+    return refused != 0 ? refused : HA_ERR_TABLE_DEF_CHANGED;
+  }
   const int error = handler::multi_range_read_init(sequence, argument, range_count, mode, buffer);
   multi_range_ = MultiRange();
   batch_.clear();

@@ -3,6 +3,7 @@
 
 #include "codec/search_bounds.h"
 #include "server/convert/error_mapping.h"
+#include "server/handler/exported_tables.h"
 #include "server/handler/ha_rocksdb.h"
 #include "server/plugin.h"
 #include "server/sysvars.h"
@@ -218,8 +219,9 @@ bool ha_rocksdb::rowid_filter_push(Rowid_filter* filter) noexcept {
 // ---- table scans and positions
 
 int ha_rocksdb::rnd_init(bool) noexcept {
-  // The server reads a sequence that ALTER TABLE opens, and takes that for an answer.
-  if (opened().definition().is_discarded) return HA_ERR_TABLESPACE_MISSING;
+  if (const int error = refuse_if_discarded(ha_thd(), *table, opened().definition()); error != 0) {
+    return error;
+  }
   open_cursor(0, read_settings(), false);
   scan_started_ = false;
   return 0;
@@ -276,6 +278,9 @@ void ha_rocksdb::position(const uchar* record) noexcept {
 
 int ha_rocksdb::index_init(uint index, bool) noexcept {
   multi_range_ = MultiRange();
+  if (const int error = refuse_if_discarded(ha_thd(), *table, opened().definition()); error != 0) {
+    return error;
+  }
   if (is_newer_than_snapshot(index)) return HA_ERR_TABLE_DEF_CHANGED;
   const table::ReadSettings settings =
       checks_uniqueness(index) ? table::NewestRead{} : read_settings();

@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "server/convert/error_mapping.h"
+#include "server/handler/exported_tables.h"
 #include "server/handler/ha_rocksdb.h"
 #include "server/plugin.h"
 #include "server/sysvars.h"
@@ -51,6 +52,9 @@ int ha_rocksdb::refuse_if_read_only(THD* thd, int lock_type) {
 }
 
 int ha_rocksdb::write_row(const uchar* record) noexcept {
+  if (const int error = refuse_if_discarded(ha_thd(), *table, opened().definition()); error != 0) {
+    return error;
+  }
   if (table->next_number_field != nullptr && record == table->record[0]) {
     const int error = update_auto_increment();
     if (error == HA_ERR_AUTOINC_READ_FAILED) {

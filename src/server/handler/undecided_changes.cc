@@ -6,7 +6,7 @@
 #include "server/handler/exported_tables.h"
 #include "server/plugin.h"
 #include "server/session.h"
-#include "table/table_export.h"
+#include "table/exported_files.h"
 
 namespace basalt::server {
 
@@ -33,8 +33,9 @@ Status drop_by_name(THD* thd, std::string_view name) {
   const catalog::TablePointer table = the_engine().catalog().find(name);
   Status status = the_engine().drop_table(name, thd, undecided, waiter_of(thd));
   warn_if_undecided(thd, status);
-  if (status.is_ok() && table != nullptr) {
-    table::remove_exported(the_engine().database(), files_of(*table), table->indexes.size());
+  if (status.is_ok() && table != nullptr && table->is_discarded) {
+    table::remove_exported(the_engine().database(), files_of(*table))
+        .ignore("the error log tells it");
   }
   const bool is_failed = !status.is_ok() && !status.is(ErrorCode::kTableNotFound);
   // Perhaps only because of a commit that cannot be completed until then.

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "server/convert/error_mapping.h"
 #include "server/convert/table_layout.h"
+#include "server/handler/exported_tables.h"
 #include "server/handler/foreign_key_definition.h"
 #include "server/handler/ha_rocksdb.h"
 #include "server/handler/left_tables.h"
@@ -121,6 +122,7 @@ int signal_ddl_recovery_done(handlerton*) noexcept {
   drop_replaced_tables();
   drop_all_left_partitions();
   warn_of_left_tables();
+  remove_left_exports();
   const Status forgotten = the_engine().catalog().forget_alterations();
   if (!forgotten.is_ok()) log_message(LogLevel::kError, "ALTER TABLE: " + forgotten.message());
   g_plugin->recovers_ddl = false;
