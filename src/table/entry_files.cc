@@ -80,6 +80,7 @@ std::vector<KeyRange> cut_range(const KeyRange& whole, std::vector<WeighedKey> k
 
 Status Watch::check() {
   if (++steps_ % kStepsBetweenChecks != 0) return Status::ok();
+  pace_.give_way();
   const bool must_end = has_failed_.load(std::memory_order_relaxed) || interruption_.is_raised();
   return must_end ? Status::of(ErrorCode::kInterrupted) : Status::ok();
 }
@@ -97,8 +98,9 @@ Status write_entry_files(kv::Database& database, kv::FamilyId family, const KeyR
   const std::size_t memory = resources.memory_bytes / ranges.size();
   Status status =
       run_in_parallel(ranges.size(), [&](std::size_t number, const std::atomic<bool>& has_failed) {
-        return write_range(sorts, ranges[number], memory, Watch(interruption, has_failed),
-                           *writers[number], parts[number]);
+        return write_range(sorts, ranges[number], memory,
+                           Watch(interruption, has_failed, resources.pace), *writers[number],
+                           parts[number]);
       });
   files = EntryFiles();
   for (EntryFiles& part : parts) {

@@ -12,6 +12,7 @@
 #include "bulk/external_sort.h"
 #include "kv/database.h"
 #include "table/interruption.h"
+#include "table/pace.h"
 
 // From sorted entries of an index to files that can be ingested, by several threads.
 namespace basalt::table {
@@ -26,11 +27,12 @@ struct WeighedKey {
 std::vector<KeyRange> cut_range(const KeyRange& whole, std::vector<WeighedKey> keys,
                                 std::size_t most, std::uint64_t least);
 
-// Looks now and then whether one of several threads is to end before its work is done.
+// Looks now and then whether one of several threads is to end before its work is done, and gives
+// way to writers.
 class Watch {
  public:
-  Watch(const Interruption& interruption, const std::atomic<bool>& has_failed)
-      : interruption_(interruption), has_failed_(has_failed) {}
+  Watch(const Interruption& interruption, const std::atomic<bool>& has_failed, Pace pace = Pace())
+      : interruption_(interruption), has_failed_(has_failed), pace_(pace) {}
 
   // kInterrupted if so.
   Status check();
@@ -38,6 +40,7 @@ class Watch {
  private:
   const Interruption& interruption_;
   const std::atomic<bool>& has_failed_;
+  Pace pace_;
   std::uint64_t steps_ = 0;
 };
 
@@ -45,6 +48,7 @@ class Watch {
 struct FileResources {
   std::size_t memory_bytes;
   std::size_t threads;
+  Pace pace = Pace();  // of each thread
 };
 
 // The files of an index, and what is in them.

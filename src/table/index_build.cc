@@ -36,9 +36,11 @@ IndexBuild::IndexBuild(kv::Database& database, txn::TransactionManager& transact
       resources_(resources),
       reader_(journal) {}
 
-Status IndexBuild::build(const Interruption& interruption) {
+Status IndexBuild::build(const Interruption& interruption, Pace pace) {
   snapshot_ = database_.take_snapshot();
-  IndexBuilder builder(database_, tables_, indexes_, *snapshot_, interruption, resources_);
+  Resources resources = resources_;
+  resources.pace = pace;
+  IndexBuilder builder(database_, tables_, indexes_, *snapshot_, interruption, resources);
   Result<std::uint64_t> rows = builder.run();
   duplicate_ = builder.duplicate();
   if (!rows.is_ok()) return rows.take_status();

@@ -41,7 +41,8 @@ class IndexBuild {
              std::vector<std::size_t> indexes, catalog::IndexId journal, const Resources& resources,
              CompleteRow complete = nullptr);
 
-  Status build(const Interruption& interruption);
+  // `pace`: of each of its threads.
+  Status build(const Interruption& interruption, Pace pace = Pace());
   // Returns how many rows were changed since, or may have been.
   Result<std::uint64_t> catch_up(const Interruption& interruption);
 

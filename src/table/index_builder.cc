@@ -91,7 +91,7 @@ Result<std::uint64_t> IndexBuilder::scan(const std::vector<KeyRange>& ranges) {
   std::vector<std::uint64_t> rows(ranges.size());
   BASALT_TRY(
       run_in_parallel(ranges.size(), [&](std::size_t number, const std::atomic<bool>& has_failed) {
-        const Watch watch(interruption_, has_failed);
+        const Watch watch(interruption_, has_failed, resources_.pace);
         return scan_range(number, ranges[number], watch, rows[number]);
       }));
   return std::accumulate(rows.begin(), rows.end(), std::uint64_t{0});
@@ -126,7 +126,8 @@ Status IndexBuilder::write(Build& build) {
   const Table& table = tables_.table;
   const kv::FamilyId family = table.family(build.index_number);
   // The sorts of the other indexes have their part.
-  const FileResources resources = {resources_.memory_bytes / builds_.size(), resources_.threads};
+  const FileResources resources = {resources_.memory_bytes / builds_.size(), resources_.threads,
+                                   resources_.pace};
   EntryFiles files;
   Status written =
       write_entry_files(database_, family, table.whole_range(build.index_number), build.sorts,

@@ -14,6 +14,7 @@
 #include "table/entry_files.h"
 #include "table/entry_maker.h"
 #include "table/interruption.h"
+#include "table/pace.h"
 #include "table/table.h"
 
 namespace basalt::table {
@@ -37,6 +38,7 @@ class IndexBuilder {
   struct Resources {
     std::size_t memory_bytes;
     std::size_t threads;
+    Pace pace = Pace();  // of each thread
   };
 
   // `indexes`: their numbers in tables.table, in their order. `interruption` is asked by all

@@ -142,13 +142,13 @@ class Alteration final : public inplace_alter_handler_ctx {
   const catalog::TableDefinition& definition() const { return *altered_; }
 
   // `server_table` is the altered one, with the record layout `layout`. It outlives the build.
-  Status build(THD* thd, TABLE& server_table, const codec::TableLayout& layout) {
+  Status build(THD* thd, TABLE& server_table, const codec::TableLayout& layout, table::Pace pace) {
     virtual_columns_.emplace(server_table, *altered_, new_indexes_);
     Result<std::unique_ptr<table::IndexBuild>> begun = the_engine().begin_build(
         altered_, change_, layout, sort_bytes_max(thd), virtual_columns_->completion());
     if (!begun.is_ok()) return begun.take_status();
     build_ = std::move(begun.value());
-    Status status = build_->build(Session::of(thd));
+    Status status = build_->build(Session::of(thd), pace);
     virtual_columns_->stop_warnings();
     return status;
   }
@@ -234,6 +234,13 @@ int check_references_again(THD* thd, const TABLE& altered, const Alter_inplace_i
   catalog::ForeignKeyChanges again;
   return change_foreign_keys(thd, *info.create_info, before, alteration.change(), translation,
                              again);
+}
+
+// Who waits for the statement is not helped by one that gives way.
+table::Pace pace_of(const TABLE& table) {
+  const bool writers_wait =
+      table.mdl_ticket == nullptr || table.mdl_ticket->get_type() >= MDL_SHARED_NO_WRITE;
+  return writers_wait ? table::Pace() : table::Pace(the_engine().database());
 }
 
 // Leaves out versions and removals of rows that nobody reads. Indexes are made anew.
@@ -386,7 +393,7 @@ bool ha_rocksdb::inplace_alter_table(TABLE* altered, Alter_inplace_info* info) n
   if (!alteration->builds()) return false;
   const ServerTable translation =
       translate_table(*altered, opened().definition().name, g_plugin->collations);
-  Status status = alteration->build(ha_thd(), *altered, translation.layout);
+  Status status = alteration->build(ha_thd(), *altered, translation.layout, pace_of(*table));
   const std::vector<Alteration*> alterations = all_alterations(*info);
   if (status.is_ok()) status = catch_up(ha_thd(), alterations);
   return fail_build(*altered, alterations, std::move(status));
