@@ -1,4 +1,6 @@
-"""The bench that servers are measured on: a disk, memory limits, templates, one server at a time.
+"""The bench that servers are measured on: a disk, memory limits, templates.
+
+One server at a time, or with beside() one of each engine:
 
     with open_bench(BUILD / "bench", release, disk_size=12 << 30) as bench:
         reason = bench.reason_against(Limits(memory=512 << 20))     # None: it can be done here
@@ -10,6 +12,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,7 +29,7 @@ from lab.fidelity import MEASURING, Fidelity
 from lab.host import Capability, capabilities
 from lab.meter import Meter
 from lab.server import MeasuredServer
-from lab.setup import Durability, Limits, Setup, server_options
+from lab.setup import Durability, Engine, Limits, Setup, server_options
 from lab.template import Template, Templates, restore
 from lab.throttle import IoLimits, open_throttle
 
@@ -36,24 +39,42 @@ def _group_name(directory: Path) -> str:
     return f"basalt-bench-{zlib.crc32(bytes(directory.resolve())):08x}"
 
 
+def _side(engine: Engine) -> str:
+    """What the names end with of all that is an engine's alone."""
+    return f"-{engine.value}"
+
+
 class Bench:
     """Where trials run. Without the rights for a loop device it is a plain directory.
 
     Not for two threads: there is one data directory, one group, one disk. `directory` is on that
-    disk.
+    disk. `side` is what the names of data directory and group end with.
     """
 
     def __init__(self, directory: Path, release: ServerRelease, disk: Disk | None,
-                 abilities: dict[str, Capability], fidelity: Fidelity) -> None:
+                 abilities: dict[str, Capability], fidelity: Fidelity, side: str = "") -> None:
         self.release = release
         self.disk = disk
         self.fidelity = fidelity
         self.templates = Templates(directory / "templates", release, fidelity)
         self.directory = disk.mount_point if disk else directory
-        self._datadir = self.directory / "data"
+        self._home = directory
+        self._datadir = self.directory / f"data{side}"
         self._abilities = abilities
-        self._group_name = _group_name(directory)
+        self._group_name = _group_name(directory) + side
         self._group: Group | None = None
+
+    def beside(self, engine: Engine) -> Bench:
+        """A bench for this engine's server while other engines' run, on the same disk.
+
+        Call remove_data() of it when its last server has ended.
+        """
+        return Bench(self._home, self.release, self.disk, self._abilities, self.fidelity,
+                     _side(engine))
+
+    def remove_data(self) -> None:
+        """What the last server left takes no room on the disk any more."""
+        shutil.rmtree(self._datadir, ignore_errors=True)
 
     def reason_against(self, limits: Limits) -> str | None:
         """Why servers cannot be put under these limits here, and the remedy; None if they can."""
@@ -130,5 +151,14 @@ def open_bench(directory: Path, release: ServerRelease, disk_size: int,
             with ui.progress("Preparing the disk") as bar:
                 disk = stack.enter_context(Disk(
                     directory / "disk.img", directory / "disk", disk_size, progress=bar.update,
-                    end_left_over=lambda: end_left_over(_group_name(directory))))
-        yield Bench(directory, release, disk, abilities, fidelity)
+                    end_left_over=lambda: _end_left_over(directory)))
+        bench = Bench(directory, release, disk, abilities, fidelity)
+        for engine in Engine:
+            # A killed run may have left them.
+            bench.beside(engine).remove_data()
+        yield bench
+
+
+def _end_left_over(directory: Path) -> None:
+    for side in ("", *map(_side, Engine)):
+        end_left_over(_group_name(directory) + side)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from basaltcli import process, rocksdb, ui
@@ -18,13 +17,14 @@ from lab.bench import Bench, open_bench
 from lab.fidelity import MEASURING, TESTING
 from lab.host import describe_host, fsync_latencies
 from lab.report import write_report
-from lab.setup import GIB, Engine
-from lab.store import Run, open_run, runs, take_in
+from lab.setup import GIB, Engine, Setup
+from lab.store import Run, open_run, runs, take_in, unused_directory
 from lab.study import Size, Study
 from lab.template import Templates
+from lab.workload import Workload
 
-_DISK_SIZE = {Size.SMOKE: 3 * GIB, Size.QUICK: 10 * GIB, Size.FULL: 10 * GIB,
-              Size.LONG: 16 * GIB}
+DISK_SIZE = {Size.SMOKE: 3 * GIB, Size.QUICK: 10 * GIB, Size.FULL: 10 * GIB,
+             Size.LONG: 16 * GIB}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,12 +44,9 @@ class Request:
     def plan(self) -> list[runner.Planned]:
         """The trials, in their order. Fails where there are none."""
         size = Size(self.size)
-        try:
-            planned = runner.plan(self.studies, size, [Engine(name) for name in self.engines],
-                                  self.blocks, self.cells)
-        except re.error as error:
-            raise BasaltError(f"{self.cells} is not a regular expression: {error}",
-                              "--cells takes a part of a cell's name") from error
+        require_expression(self.cells)
+        planned = runner.plan(self.studies, size, [Engine(name) for name in self.engines],
+                              self.blocks, self.cells)
         if not planned:
             names = ", ".join(cell.name for study in self.studies for cell in study.cells(size))
             raise BasaltError(
@@ -58,19 +55,28 @@ class Request:
         return planned
 
 
+def require_expression(cells: str) -> None:
+    """Fails on what cannot choose cells."""
+    try:
+        re.compile(cells)
+    except re.error as error:
+        raise BasaltError(f"{cells} is not a regular expression: {error}",
+                          "--cells takes a part of a cell's name") from error
+
+
 def run(request: Request, is_new: bool, directory: Path, release: ServerRelease) -> bool:
     """Measures what is asked for and writes the report; True when no trial had a problem."""
     size = Size(request.size)
     planned = request.plan()
     wanted = Run(directory / "runs", size.value, [study.name for study in request.studies],
-                 list(request.engines), "", _identity(release, directory), cells=request.cells)
+                 list(request.engines), "", identity(release, directory), cells=request.cells)
     this = _begun(wanted, planned) if not is_new else None
     this = this or _new(wanted)
     missing = [trial for trial in planned if not trial.is_measured(this)]
     fidelity = TESTING if size is Size.SMOKE else MEASURING
     templates = Templates(directory / "templates", release, fidelity)
     ui.info(f"run {this.name}: {len(missing)} trials, {_guess(missing, templates)}")
-    with open_bench(directory, release, _DISK_SIZE[size], fidelity) as bench:
+    with open_bench(directory, release, DISK_SIZE[size], fidelity) as bench:
         this.identity["fsync"] = _fsync(bench)
         this.save()
         runner.execute(this, planned, bench)
@@ -99,17 +105,21 @@ def foretell(request: Request) -> list[str]:
 
 
 def _guess(planned: Sequence[runner.Planned], templates: Templates | None) -> str:
-    """The time of trials and of loading what the templates, if given, do not have."""
-    unloaded = [(trial.setup, trial.cell.workload) for trial in planned
-                if templates is None or not _is_loaded(trial, templates)]
-    trials = ui.duration(sum(trial.seconds for trial in planned))
-    loading = ui.duration(estimate.of_loading(unloaded))
-    return f"about {trials} and {loading} of loading data" if unloaded else f"about {trials}"
+    return guess(sum(trial.seconds for trial in planned),
+                 [(trial.setup, trial.cell.workload) for trial in planned], templates)
 
 
-def _is_loaded(trial: runner.Planned, templates: Templates) -> bool:
+def guess(seconds: float, data: Iterable[tuple[Setup, Workload]],
+          templates: Templates | None) -> str:
+    """The time of measuring, and of loading what the templates, if given, do not have."""
+    unloaded = [each for each in data if templates is None or not _is_loaded(*each, templates)]
+    measuring, loading = ui.duration(seconds), ui.duration(estimate.of_loading(unloaded))
+    return f"about {measuring} and {loading} of loading data" if unloaded else f"about {measuring}"
+
+
+def _is_loaded(setup: Setup, workload: Workload, templates: Templates) -> bool:
     try:
-        return templates.has(trial.setup, trial.cell.workload)
+        return templates.has(setup, workload)
     except (BasaltError, OSError):
         # There is no such plugin: the trial itself will say so.
         return False
@@ -151,15 +161,12 @@ def _begun(wanted: Run, planned: Sequence[runner.Planned]) -> Run | None:
 def _new(wanted: Run) -> Run:
     """A run that is not there yet, named after the minute in which it begins."""
     now = datetime.datetime.now()
-    name = f"{now:%Y-%m-%d-%H%M}-{wanted.size}"
-    directories = (wanted.directory / f"{name}{ending}" for ending in itertools.chain(
-        [""], (f"-{number}" for number in itertools.count(2))))
     return dataclasses.replace(
-        wanted, directory=next(each for each in directories if not each.exists()),
+        wanted, directory=unused_directory(wanted.directory, now, wanted.size),
         started=now.isoformat(timespec="seconds"))
 
 
-def _identity(release: ServerRelease, directory: Path) -> dict[str, object]:
+def identity(release: ServerRelease, directory: Path) -> dict[str, object]:
     """The versions decide whether a run can be gone on with, the host says where it ran."""
     sysbench = process.capture(["sysbench", "--version"]) or ""
     return {"host": describe_host(directory),

@@ -30,6 +30,9 @@ def steadiness(rates: Sequence[float]) -> dict[str, float]:
     values = {"per_second_median": median,
               "cv_percent": 100 * statistics.pstdev(rates) / mean,
               "longest_gap_s": float(_longest_run(rates, _STALLED * median))}
+    tenth = max(len(rates) // 10, 1)
+    if first := sum(rates[:tenth]):
+        values["last_tenth_percent"] = 100 * sum(rates[-tenth:]) / first
     if median:
         ordered = sorted(rates)
         values["p1_of_median_percent"] = 100 * ordered[len(ordered) // 100] / median

@@ -29,6 +29,10 @@ from lab.counters import DeviceCounters, HostCpu, read_device, read_host_cpu
 from lab.directory_size import DirectorySize, DirectorySizes
 
 
+# Part of the machine's time; what is measured while the host takes more does not count.
+STEAL_MAX = 0.03
+
+
 @dataclasses.dataclass(frozen=True)
 class Reading:
     """Everything at one moment. `time` is of the clock on the wall, `monotonic` for differences."""
@@ -66,7 +70,7 @@ class Window:
 
     @property
     def steal_share(self) -> float:
-        """Part of the machine's time that the host took away; above 0.03 a trial is void."""
+        """Part of the machine's time that the host took away; not to be above STEAL_MAX."""
         return self.host_cpu.steal / self.host_cpu.total if self.host_cpu.total else 0.0
 
     def to_json(self) -> dict[str, Any]:

@@ -84,6 +84,9 @@ METRICS: Mapping[str, Metric] = {
         "Bad second, of median", "%", 0, False,
         "Throughput of the second that only 1 % of the seconds fall below, relative to the median "
         "second."),
+    "last_tenth_percent": Metric(
+        "Last tenth, of first", "%", 0, False,
+        "Throughput of the last tenth of the window's seconds, relative to the first tenth."),
     "p50_ms": Metric("Latency p50", "ms", 2, True, f"Median latency, {_LATENCY}."),
     "p95_ms": Metric("Latency p95", "ms", 2, True,
                      f"Latency that 5 % of the operations exceed, {_LATENCY}."),

@@ -53,7 +53,9 @@ class TrialRecord:
 
 @dataclasses.dataclass(frozen=True)
 class Ratio:
-    """The median over blocks, with the range; `blocks` is how many there were."""
+    """The median over blocks, with a range: of all, or as lab/burst_ratios.py draws it; `blocks` is
+    how many there were.
+    """
 
     median: float
     low: float

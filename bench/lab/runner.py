@@ -23,6 +23,7 @@ from basaltcli.errors import BasaltError
 from lab import estimate
 from lab.bench import Bench
 from lab.cell import Cell
+from lab.meter import STEAL_MAX
 from lab.progress import Progress
 from lab.results import TrialRecord
 from lab.setup import Engine, Setup
@@ -30,8 +31,7 @@ from lab.store import Run
 from lab.study import Size, Study
 from lab.trial import Trial
 
-# Percent of the machine's time. Windows of a few seconds are tests, not measurements.
-_STEAL_MAX = 3.0
+# Windows of a few seconds are tests, not measurements.
 _SHORT_WINDOW = 5.0
 
 
@@ -117,7 +117,7 @@ def _measure(planned: Planned, bench: Bench) -> TrialRecord:
     for is_last in (False, True):
         record = _measure_once(planned, bench)
         stolen = record.values.get("host_steal_percent", 0)
-        if stolen <= _STEAL_MAX or record.values["window_s"] < _SHORT_WINDOW:
+        if stolen <= 100 * STEAL_MAX or record.values["window_s"] < _SHORT_WINDOW:
             break
         if is_last:
             record.problems.append(f"the host took {stolen:.1f} % of the processors' time, twice")

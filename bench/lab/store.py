@@ -9,6 +9,8 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
+import itertools
 import json
 import math
 import re
@@ -112,6 +114,14 @@ def runs(parent: Path) -> Sequence[Run]:
     """The stored runs, the newest last."""
     found = [open_run(path.parent) for path in parent.glob("*/run.json")]
     return sorted(found, key=lambda run: run.started)
+
+
+def unused_directory(parent: Path, now: datetime.datetime, kind: str) -> Path:
+    """A directory that is not there yet, named after the minute and what it is to hold."""
+    name = f"{now:%Y-%m-%d-%H%M}-{kind}"
+    directories = (parent / f"{name}{ending}" for ending in itertools.chain(
+        [""], (f"-{number}" for number in itertools.count(2))))
+    return next(each for each in directories if not each.exists())
 
 
 def _slug(name: str) -> str:

@@ -21,6 +21,7 @@ from lab.results import TrialRecord
 from lab.server import MeasuredServer
 from lab.setup import Setup
 from lab.throttle import IoLimits
+from lab.workload import Load
 
 # Seconds for one statement of a check.
 _CHECK_PATIENCE = 120
@@ -47,15 +48,18 @@ class Trial:
         self.record = record
         self.seed = seed
 
-    def measure_load(self, cell: Cell) -> None:
-        """The standard protocol on the cell's load."""
+    def measure_load(self, cell: Cell, load: Load | None = None) -> None:
+        """The standard protocol on the cell's load. With another `load` in the window, the cell's
+        own only warms up: what it leaves to be done is part of the window.
+        """
         with self.serving() as server:
             warm_units, before = 0.0, server.meter.read()
             if cell.warm_seconds:
                 warm = cell.load(cell.warm_seconds, self.seed + 1)
                 warm_units = sysbench.run_load(warm, server.socket)[0].units
             with self.window(server) as measured:
-                clients = sysbench.run_load(cell.load(cell.seconds, self.seed), server.socket)
+                clients = sysbench.run_load(load or cell.load(cell.seconds, self.seed),
+                                            server.socket)
             assert measured.window is not None
             self.keep_clients(clients)
             self.keep_window(measured, clients[0].units)

@@ -14,7 +14,7 @@ from lab import bench as module
 from lab.bench import Bench
 from lab.fidelity import TESTING
 from lab.host import Capability
-from lab.setup import D1, INNODB, MIB, Limits
+from lab.setup import BASALT, D1, INNODB, MIB, Engine, Limits
 
 _LIMITS = Limits(512 * MIB)
 
@@ -37,10 +37,14 @@ def group(monkeypatch: pytest.MonkeyPatch) -> Mock:
     return group
 
 
-def serve_and_fail(directory: Path) -> None:
+def opened(directory: Path) -> Bench:
     abilities = {name: Capability(name == "memory_limit")
                  for name in ("memory_limit", "iops_limit", "page_cache")}
-    with Bench(directory, Mock(), None, abilities, TESTING).serving(INNODB, _LIMITS, D1):
+    return Bench(directory, Mock(), None, abilities, TESTING)
+
+
+def serve_and_fail(directory: Path) -> None:
+    with opened(directory).serving(INNODB, _LIMITS, D1):
         raise pymysql.err.OperationalError(2013, "Lost connection")
 
 
@@ -65,3 +69,33 @@ def test_the_group_is_gone_after_a_failure(group: Mock, tmp_path: Path, kills: i
         serve_and_fail(tmp_path)
     group.kill.assert_called_once()
     group.remove.assert_called_once()
+
+
+def test_servers_beside_each_other_have_groups_and_data_of_their_own(
+        monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    groups, places = [], []
+
+    def server(release, setup, datadir, options, **_):
+        places.append(datadir)
+        datadir.mkdir()
+        return Mock(running=lambda: contextlib.nullcontext())
+
+    monkeypatch.setattr(module, "open_group", lambda name: groups.append(name) or Mock())
+    monkeypatch.setattr(module, "MeasuredServer", server)
+    bench = opened(tmp_path)
+    sides = [bench.beside(Engine.INNODB), bench.beside(Engine.BASALT)]
+    with sides[0].serving(INNODB, _LIMITS, D1), sides[1].serving(BASALT, _LIMITS, D1), \
+            bench.serving(INNODB, _LIMITS, D1):
+        assert len(set(groups)) == len(set(places)) == 3
+    assert all(side.templates.directory == bench.templates.directory for side in sides)
+    sides[0].remove_data()
+    assert [place.exists() for place in places] == [False, True, True]
+
+
+def test_what_a_killed_run_left_of_any_server_is_ended(monkeypatch: pytest.MonkeyPatch,
+                                                       tmp_path: Path) -> None:
+    ended: list[str] = []
+    monkeypatch.setattr(module, "end_left_over", ended.append)
+    module._end_left_over(tmp_path)
+    bench = opened(tmp_path)
+    assert ended == [each._group_name for each in (bench, *map(bench.beside, Engine))]

@@ -85,7 +85,7 @@ def test_a_run_can_be_foretold_without_a_server():
 
 def test_a_run_of_cells_that_are_not_there_is_refused_with_those_that_are():
     assert len(command.Request([goals.STUDY], "quick", ["basalt"], cells="^inserts").plan()) == 2
-    for wrong in ("deletes", "("):
+    for wrong in ("truncations", "("):
         with pytest.raises(BasaltError) as error:
             command.Request([goals.STUDY], "quick", ["basalt"], cells=wrong).plan()
         assert wrong in error.value.message and error.value.remedy
@@ -136,7 +136,7 @@ def release():
 def test_a_study_is_measured_from_its_command_to_its_report(tmp_path, monkeypatch, release,
                                                              capsys):
     """Basalt under two names; where limits cannot be set the run says what would be needed."""
-    monkeypatch.setitem(command._DISK_SIZE, Size.SMOKE, 2 * GIB)
+    monkeypatch.setitem(command.DISK_SIZE, Size.SMOKE, 2 * GIB)
     request = command.Request([noise.STUDY], "smoke", ["basalt"])
     ability = capabilities(tmp_path)["memory_limit"]
     assert command.run(request, False, tmp_path, release)

@@ -56,7 +56,7 @@ def test_a_client_that_did_nothing_divides_by_nothing():
 def test_even_seconds_have_no_variation():
     assert measures.steadiness([100.0] * 5) == {
         "per_second_median": 100, "cv_percent": 0, "longest_gap_s": 0,
-        "p1_of_median_percent": 100, "seconds_below_half_percent": 0}
+        "last_tenth_percent": 100, "p1_of_median_percent": 100, "seconds_below_half_percent": 0}
 
 
 def test_variation_is_the_standard_deviation_by_the_mean():
@@ -81,6 +81,14 @@ def test_p1_is_the_second_that_one_percent_are_below():
 def test_seconds_below_half_the_median_are_counted():
     values = measures.steadiness([100, 100, 100, 100, 100, 50, 49, 1])
     assert values["seconds_below_half_percent"] == 25
+
+
+def test_the_last_tenth_of_the_seconds_is_compared_with_the_first():
+    rates = [100, 200, *[1000] * 17, 50, 100]
+    assert measures.steadiness(rates)["last_tenth_percent"] == 50
+    # With less than 20 seconds it is one second of each end.
+    assert measures.steadiness([*rates[:18], 40])["last_tenth_percent"] == 40
+    assert "last_tenth_percent" not in measures.steadiness([0, 100, 100])
 
 
 def test_too_few_seconds_or_no_work_say_nothing_of_steadiness():

@@ -122,11 +122,11 @@ def world(monkeypatch) -> World:
     return world
 
 
-def measured(world: World, warm_seconds: float = 5) -> TrialRecord:
+def measured(world: World, warm_seconds: float = 5, load: Load | None = None) -> TrialRecord:
     cell = Cell("cell", world, [BASALT], {}, Limits(512 << 20, _SLOW), D1, threads=4, seconds=20,
                 warm_seconds=warm_seconds)
     record = TrialRecord("study", "cell", "basalt", 1, {}, "now")
-    Trial(world, cell, BASALT, record, seed=77).measure_load(cell)
+    Trial(world, cell, BASALT, record, seed=77).measure_load(cell, load)
     return record
 
 
@@ -140,6 +140,13 @@ def test_a_trial_is_restored_warmed_up_measured_drained_and_checked(world):
 def test_a_cold_trial_has_no_warm_up(world):
     measured(world, warm_seconds=0)
     assert "load 20 s, seed 77" in world.events and "load 5 s, seed 78" not in world.events
+
+
+def test_another_load_has_the_window_directly_behind_the_cells_own(world):
+    other = Load((Client("other", "y", 4, seed=77, unit="query"),), 30)
+    assert measured(world, load=other).unit == "query"
+    assert world.events[2:6] == ["start 300", "load 5 s, seed 78", "load 30 s, seed 77",
+                                 "limit None"]
 
 
 def test_the_window_holds_only_what_was_written_in_it(world):

@@ -26,6 +26,7 @@ PACKAGES = ("e2fsprogs", "fio", "mount", "python3-jinja2", "python3-matplotlib",
 TEST_PACKAGES = ("chromium", "chromium-driver", "python3-pytest", "python3-scipy",
                  "python3-selenium")
 _DIRECTORY = layout.BUILD / "bench"
+_SMOKE_DIRECTORY = layout.BUILD / "bench-smoke"
 _RUNS = _DIRECTORY / "runs"
 _ENGINES = ("innodb", "myrocks", "basalt")
 
@@ -105,21 +106,58 @@ def run_studies(names: tuple[str, ...], size: str, engines: str, cells: str, blo
     _prepare()
     from lab import command
     from studies.catalogue import chosen_studies
-    chosen = [name.strip() for name in engines.split(",")]
-    unknown = set(chosen) - set(_ENGINES)
-    if unknown:
-        raise BasaltError(f"there is no engine {', '.join(sorted(unknown))}",
-                          f"the engines are {', '.join(_ENGINES)}")
-    request = command.Request(chosen_studies(names), size, chosen, blocks, cells)
+    request = command.Request(chosen_studies(names), size, _chosen(engines), blocks, cells)
     if dry_run:
         for line in command.foretell(request):
             ui.info(line)
         return
     request.plan()  # a wrong name is told before anything is built
-    release = server_release.current() if os.environ.get("BASALT_PLUGIN_DIR") else None
-    release = release or build.build("release")
-    directory = _DIRECTORY if size != "smoke" else layout.BUILD / "bench-smoke"
+    release = _release()
+    directory = _DIRECTORY if size != "smoke" else _SMOKE_DIRECTORY
     sys.exit(0 if _measure(request, new, directory, release) else 1)
+
+
+@bench.command()
+@click.option("--engines", default=",".join(_ENGINES), show_default=True, metavar="LIST",
+              help="InnoDB, and those that are compared with it.")
+@click.option("--rounds", type=click.IntRange(1), default=20, show_default=True,
+              help="In a round each engine has one burst.")
+@click.option("--seconds", type=click.IntRange(1), default=3, show_default=True,
+              help="Length of a burst.")
+@click.option("--cells", default="", metavar="REGEX",
+              help="Only cells in whose names this finds something.")
+@click.option("--smoke", is_flag=True, help="Tiny data, 2 rounds of 1 s, few cells: does it work?")
+@click.option("--dry-run", is_flag=True, help="Only say what would be measured, and how long.")
+def bursts(engines: str, rounds: int, seconds: int, cells: str, smoke: bool,
+           dry_run: bool) -> None:
+    """Compare engines that are up at once, in bursts that alternate: what is cached.
+
+    Prints the ratios of rates and of processor time to InnoDB's, with their intervals, and stores
+    all bursts below build/bench/runs. Needs root, memory for a server of each engine, and a machine
+    that does nothing else.
+
+    \b
+    Examples:
+      ./basalt bench bursts
+      ./basalt bench bursts --engines innodb,basalt --rounds 40 --cells 'point select'
+    """
+    _prepare()
+    from lab import bursts_command
+    from lab.study import Size
+    from studies.goals.side_by_side import contests
+    size = Size.SMOKE if smoke else Size.FULL
+    if smoke:
+        rounds, seconds = 2, 1
+    request = bursts_command.Request(contests(size), _chosen(engines), rounds, seconds, cells, size)
+    if dry_run:
+        for line in bursts_command.foretell(request):
+            ui.info(line)
+        return
+    request.chosen()  # a wrong name is told before anything is built
+    release = _release()
+    directory = _SMOKE_DIRECTORY if smoke else _DIRECTORY
+    with locking.exclusive(directory / "lock", "the laboratory"):
+        sys.exit(0 if bursts_command.run(request, directory, release) else 1)
 
 
 @bench.command()
@@ -192,9 +230,24 @@ def clean_up(with_runs: bool) -> None:
                 ui.info(f"removed {place}")
 
 
+def _chosen(engines: str) -> list[str]:
+    """The engines of a list, each of which is one."""
+    chosen = [name.strip() for name in engines.split(",")]
+    unknown = set(chosen) - set(_ENGINES)
+    if unknown:
+        raise BasaltError(f"there is no engine {', '.join(sorted(unknown))}",
+                          f"the engines are {', '.join(_ENGINES)}")
+    return chosen
+
+
+def _release() -> ServerRelease:
+    """The server; with the engine of this checkout, unless BASALT_PLUGIN_DIR names another."""
+    release = server_release.current() if os.environ.get("BASALT_PLUGIN_DIR") else None
+    return release or build.build("release")
+
+
 def _measure(request: Request, is_new: bool, directory: Path, release: ServerRelease) -> bool:
     from lab import command
-    directory.mkdir(parents=True, exist_ok=True)
     with locking.exclusive(directory / "lock", "the laboratory"):
         return command.run(request, is_new, directory, release)
 

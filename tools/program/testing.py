@@ -291,6 +291,8 @@ def _bench(context: Context) -> Outcome:
     outcome.add("every study, smallest form",
                 _program(["./basalt", "bench", "run", "--smoke", "--new", "all", "goals",
                           "by_hand", "foreign_keys", "definitions"], env))
+    outcome.add("side by side, smallest form",
+                _program(["./basalt", "bench", "bursts", "--smoke"], env))
     return outcome
 
 
