@@ -1,6 +1,9 @@
 #include "table/index_iterator.h"
 
+#include <algorithm>
 #include <utility>
+
+#include "txn/empty_ranges.h"
 
 namespace basalt::table {
 
@@ -105,14 +108,14 @@ void IndexIterator::start(KeyRange range, Direction direction) {
   boundary_.set_at_end(false);
   transaction_->scans().add(*this);
   make_iterator(range_);
-  go_to_near_end();
+  go_to_near_end(range_);
 }
 
 void IndexIterator::reopen_beyond(std::string_view edge) {
   KeyRange rest = range_;
   (direction_ == Direction::kForward ? rest.lower : rest.upper) = edge;
   make_iterator(rest);
-  go_to_near_end();
+  go_to_near_end(rest);
 }
 
 void IndexIterator::step_anew() {
@@ -122,12 +125,31 @@ void IndexIterator::step_anew() {
   reopen_beyond(edge);
 }
 
-void IndexIterator::go_to_near_end() {
-  if (direction_ == Direction::kForward) {
-    iterator_->seek_to_first();
-  } else {
+// Of the range that the iterator was made for.
+void IndexIterator::go_to_near_end(const KeyRange& range) {
+  if (direction_ == Direction::kBackward) {
     iterator_->seek_to_last();
+  } else if (!table_.has_expiry() && transaction_->empty_ranges().may_know(range.lower)) {
+    // Where a compaction takes what is expired a row can be gone that a prepared transaction has
+    // changed, and will put again, unannounced.
+    go_to_first_entry(range);
+  } else {
+    iterator_->seek_to_first();
   }
+}
+
+// Past what is left of entries that were removed at the beginning. Own entries are none there:
+// inserts tell of themselves before they are in the batch.
+void IndexIterator::go_to_first_entry(const KeyRange& range) {
+  using Clock = txn::EmptyRanges::Clock;
+  txn::EmptyRanges& empty_ranges = transaction_->empty_ranges();
+  const Clock::time_point begin = Clock::now();
+  if (empty_ranges.find_end(range.lower, sequence_, empty_until_)) {
+    iterator_->seek(std::min(empty_until_, range.upper));
+  } else {
+    iterator_->seek_to_first();
+  }
+  if (txn::EmptyRanges::is_slow(Clock::now() - begin)) empty_ranges.learn(family(), range);
 }
 
 void IndexIterator::make_iterator(const KeyRange& range) {
@@ -138,7 +160,8 @@ void IndexIterator::make_iterator(const KeyRange& range) {
     iterator_->set_range(range);
     return;
   }
-  if (locks_) sequence_ = transaction_->newest_sequence();
+  sequence_ =
+      seen.snapshot != nullptr ? seen.snapshot->sequence() : transaction_->newest_sequence();
   shown_.reset();
   shows_own_changes_ = false;
   if (reads_unique_behind_own_changes() &&

@@ -133,7 +133,7 @@ class IndexIterator final : private txn::OpenScan {
   const std::string& far_end() const {
     return direction_ == Direction::kForward ? range_.upper : range_.lower;
   }
-  // A read that locks: the iterator includes all changes up to here.
+  // The iterator includes all changes up to here.
   std::uint64_t sequence() const { return sequence_; }
 
   // Whether a value of the open unique index may belong to one row in our snapshot and to another
@@ -156,7 +156,8 @@ class IndexIterator final : private txn::OpenScan {
   void make_iterator(const KeyRange& range);
   bool is_expired() const;
   bool may_reuse(const kv::ReadView& seen, const KeyRange& range) const;
-  void go_to_near_end();
+  void go_to_near_end(const KeyRange& range);
+  void go_to_first_entry(const KeyRange& range);
 
   const Table& table_;
   txn::Transaction* transaction_ = nullptr;
@@ -180,6 +181,7 @@ class IndexIterator final : private txn::OpenScan {
   std::optional<Shown> shown_;      // by iterator_, or if there is none by spare_
   bool shows_own_changes_ = false;  // in the transaction's batch
   std::uint64_t sequence_ = 0;
+  std::string empty_until_;
   std::optional<std::string> resumption_;
   StatementBoundary boundary_;
 };

@@ -69,6 +69,14 @@ rdb::WriteBatchWithIndex& PendingInserts::indexed_batch() {
   return batch;
 }
 
+void PendingInserts::limit_to_unannounced(std::string_view lower, std::string& upper) const {
+  const MutexLock guard(spans_mutex_);
+  for (const KeySpans::Span& span : spans_.all()) {
+    if (span.last < lower || span.first >= upper) continue;
+    upper = std::max(std::string_view(span.first), lower);
+  }
+}
+
 bool PendingInserts::find(const kv::Database& database, kv::FamilyId family, std::string_view lower,
                           std::string_view upper, std::string& key, std::string& value) {
   BASALT_DEBUG_ASSERT(lower < upper);
@@ -135,6 +143,14 @@ void InsertRegistry::note_commit(const PendingInserts& inserts, std::uint64_t se
 
 bool InsertRegistry::has_commits_since(std::uint32_t index, std::uint64_t sequence) const {
   return committed_at_[index % kBuckets].load() > sequence;
+}
+
+void InsertRegistry::limit_to_unannounced(std::string_view lower, std::string& upper) const {
+  for (const Shard& shard : shards_) {
+    if (shard.count.load(std::memory_order_seq_cst) == 0) continue;
+    const MutexLock guard(shard.mutex);
+    for (const auto& open : shard.open) open->limit_to_unannounced(lower, upper);
+  }
 }
 
 bool InsertRegistry::find(const PendingInserts* own, const kv::Database& database,

@@ -69,6 +69,8 @@ class PendingInserts {
 
   // Whether keys in [lower, upper), of one index, may have been announced.
   bool may_touch(std::string_view lower, std::string_view upper) const;
+  // As InsertRegistry::limit_to_unannounced().
+  void limit_to_unannounced(std::string_view lower, std::string& upper) const;
   // The first key put into [lower, upper); or the first one of files that may have keys there,
   // which may be before the range. Waits while the batch is being written to the WAL.
   // Where files cannot be read, some key that is changed, without its value.
@@ -103,6 +105,10 @@ class InsertRegistry {
   // in the batches any more, and that an iterator of that time does not show.
   bool has_commits_since(std::uint32_t index, std::uint64_t sequence) const;
 
+  // Makes [lower, upper), of one index, a range in which no open transaction has announced keys,
+  // which may be empty then.
+  void limit_to_unannounced(std::string_view lower, std::string& upper) const;
+
   // The first key in [lower, upper) that a transaction other than `own` has inserted and not
   // committed: of any one of them. As PendingInserts::find().
   bool find(const PendingInserts* own, const kv::Database& database, kv::FamilyId family,
@@ -112,7 +118,7 @@ class InsertRegistry {
   static constexpr std::size_t kShards = 16;
   static constexpr std::size_t kBuckets = 4096;
   struct alignas(64) Shard {
-    Mutex mutex{MutexRank::kInsertShard};
+    mutable Mutex mutex{MutexRank::kInsertShard};
     std::atomic<std::size_t> count = 0;
     std::vector<std::shared_ptr<PendingInserts>> open BASALT_GUARDED_BY(mutex);
   };

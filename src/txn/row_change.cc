@@ -31,7 +31,12 @@ Status RowChange::begin(const RowChangePlan& plan) {
         transaction.manager_.locks().await_insert(transaction.owner_, *blocked, plan.policy));
   }
   transaction.inserts_->batch_mutex().assert_held();
-  for (const std::string_view key : plan.new_keys) transaction.scans_.note_new_key(key);
+  EmptyRanges& empty = transaction.manager_.empty_ranges();
+  for (const std::string_view key : plan.new_values) empty.note_insert(key);
+  for (const std::string_view key : plan.new_keys) {
+    empty.note_insert(key);
+    transaction.scans_.note_new_key(key);
+  }
   return transaction.begin_writing();
 }
 
@@ -46,6 +51,11 @@ std::uint64_t RowChange::join_journal(std::uint32_t journal) {
   return transaction_.manager_.join_journal(transaction_.changed_indexes_, journal);
 }
 
+// Puts into private tables are not announced: no ranges of them may be known to be empty.
+void RowChange::note_removal(std::string_view key) {
+  if (locks_ != RowLocks::kNotNeeded) transaction_.manager_.empty_ranges().note_removal(key);
+}
+
 Status RowChange::put(kv::FamilyId family, std::string_view key, std::string_view value) {
   BASALT_DEBUG_ASSERT(transaction_.state() == Transaction::State::kActive);
   transaction_.inserts_->batch_mutex().assert_held();
@@ -58,6 +68,7 @@ Status RowChange::put(kv::FamilyId family, std::string_view key, std::string_vie
 Status RowChange::remove(kv::FamilyId family, std::string_view key) {
   BASALT_DEBUG_ASSERT(transaction_.state() == Transaction::State::kActive);
   transaction_.inserts_->batch_mutex().assert_held();
+  note_removal(key);
   return transaction_.queue_remove(family, key);
 }
 
@@ -65,6 +76,7 @@ Status RowChange::remove_single(kv::FamilyId family, std::string_view key) {
   BASALT_DEBUG_ASSERT(transaction_.state() == Transaction::State::kActive);
   transaction_.inserts_->batch_mutex().assert_held();
   transaction_.note_change(key);
+  note_removal(key);
   return rdb::from_rocksdb(transaction_.writes_->SingleDeleteUntracked(
       transaction_.manager_.database().family_handle(family), rdb::slice_of(key)));
 }

@@ -68,6 +68,7 @@ class RowChange {
   ~RowChange();
   // Waits for range locks of others; then nothing may be waited for any more.
   Status begin(const RowChangePlan& plan);
+  void note_removal(std::string_view key);
 
   Transaction& transaction_;
   const RowLocks locks_;

@@ -386,6 +386,8 @@ bool Transaction::may_lack_inserts(std::string_view key, std::uint64_t sequence)
   return manager_.inserts().has_commits_since(load_be32(key.data()), sequence);
 }
 
+EmptyRanges& Transaction::empty_ranges() const { return manager_.empty_ranges(); }
+
 std::uint64_t Transaction::newest_sequence() const { return manager_.database().newest_sequence(); }
 
 bool Transaction::is_unchanged_since(std::string_view row_key, std::uint64_t sequence) const {

@@ -43,6 +43,7 @@ class WriteBatchWithIndex;
 //             from any.
 namespace basalt::txn {
 
+class EmptyRanges;
 class TransactionManager;
 
 enum class IsolationLevel : std::uint8_t {
@@ -121,6 +122,7 @@ class Transaction {
   lock::LockOwner& lock_owner() { return owner_; }
   TransactionExpiry& expiry() { return expiry_; }
   OpenScans& scans() { return scans_; }
+  EmptyRanges& empty_ranges() const;
   const std::string& prepared_name() const { return name_; }
 
   // ---- statements and savepoints

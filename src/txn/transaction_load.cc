@@ -80,6 +80,9 @@ Status Transaction::add_loaded(LoadedFiles loaded, const lock::WaitPolicy& polic
     manager_.inserts().add(inserts_);
     inserts_are_open_ = true;
   }
+  for (const LoadedKeys& keys : loaded.keys) {
+    manager_.empty_ranges().note_inserts(keys.first, keys.last);
+  }
   loaded_.push_back(std::move(loaded));
   const lock::LockManager& locks = manager_.locks();
   std::string key;

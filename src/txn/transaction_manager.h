@@ -16,6 +16,7 @@
 #include "txn/change_tracker.h"
 #include "txn/commit_tickets.h"
 #include "txn/decided_transactions.h"
+#include "txn/empty_ranges.h"
 #include "txn/insert_registry.h"
 #include "txn/run_merger.h"
 #include "txn/transaction.h"
@@ -38,6 +39,7 @@ class TransactionManager {
   lock::LockManager& locks() { return locks_; }
   ChangeTracker& changes() { return *changes_; }
   InsertRegistry& inserts() { return *inserts_; }
+  EmptyRanges& empty_ranges() { return empty_ranges_; }
   CommitTickets& order() { return order_; }
   BinlogPositions& binlog_positions() { return binlog_positions_; }
   UndecidedChanges& undecided() { return *undecided_; }
@@ -118,6 +120,7 @@ class TransactionManager {
   lock::LockManager& locks_;
   const std::unique_ptr<ChangeTracker> changes_ = std::make_unique<ChangeTracker>();
   const std::unique_ptr<InsertRegistry> inserts_ = std::make_unique<InsertRegistry>();
+  EmptyRanges empty_ranges_{database_, *inserts_};
   IndexCheck may_change_;
   IndexCheck may_commit_;
   UncountedCommit tell_uncounted_commit_;

@@ -1,0 +1,128 @@
+#pragma once
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/key_range.h"
+#include "base/mutex.h"
+#include "kv/database.h"
+#include "txn/insert_registry.h"
+#include "txn/key_spans.h"
+
+namespace basalt::txn {
+
+// Where indexes have had entries and have none any more: for scans, which would pass over what is
+// left of each removed entry until a compaction takes it. A table that is a queue is such a place:
+// all scans begin where it has been emptied.
+//
+// Purpose     A range is known to be empty from where scans have begun up to the first entry. A
+//             scan that begins in it, and shows all that was committed when the range was looked
+//             at, goes to its end at once. Nothing is stored; after a start it is learnt again.
+// Protocol    A range is learnt from two looks. From before the first one on, inserts tell where
+//             they are, and cut the range; those that were announced earlier are found in the
+//             registry after the first look, or they have ended and the second look shows them.
+//             Who scans makes its iterator, and then asks: an insert that the iterator shows has
+//             cut the range before.
+// Limits      One range of an index, and one of all indexes whose ids are equal modulo kSlots:
+//             others are forgotten. Keys that are put without being announced must be of indexes
+//             from which nothing is removed but so: those of private tables.
+// Cost        An insert, or the beginning of a scan: an atomic load, and a mutex where the key is
+//             not certainly behind the range. Scans of an index from which something was removed
+//             since the start also look at the clock.
+// Threads     Any.
+class EmptyRanges {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  EmptyRanges(kv::Database& database, const InsertRegistry& inserts)
+      : database_(database), inserts_(inserts) {}
+
+  // ---- writers, who have announced what they insert
+
+  // Before an entry is removed.
+  void note_removal(std::string_view key) {
+    std::atomic<std::uint32_t>& removed_from = slot_of(key).removed_from;
+    const std::uint32_t index = index_of(key);
+    if (removed_from.load(std::memory_order_relaxed) != index) {
+      removed_from.store(index, std::memory_order_relaxed);
+    }
+  }
+  // Before an entry is put.
+  void note_insert(std::string_view key) { note_inserts(key, key); }
+  // Before entries of one index are put, between these two.
+  void note_inserts(std::string_view first, std::string_view last) {
+    Slot& slot = slot_of(first);
+    if (slot.may_reach(first)) slot.cut(first, last);
+  }
+
+  // ---- scans
+
+  // Whether it is worth while to ask about the index of a key.
+  bool may_know(std::string_view key) const {
+    return slot_of(key).removed_from.load(std::memory_order_relaxed) == index_of(key);
+  }
+  // Whether there is nothing from `lower` up to `end`, for an iterator that shows all that was
+  // committed up to `sequence`, and was made before.
+  bool find_end(std::string_view lower, std::uint64_t sequence, std::string& end) const;
+  // Whether a seek took so long that it has passed over many removed entries, or has read files.
+  static bool is_slow(Clock::duration took);
+  // After a slow seek to the near end of `range`: looks for the first entry, and knows the range
+  // before it from then on if it is empty and it takes time to find that out.
+  void learn(kv::FamilyId family, const KeyRange& range);
+
+ private:
+  static constexpr std::size_t kSlots = 512;
+  static constexpr std::uint64_t kAll = UINT64_MAX;
+
+  // What a key begins with behind its index id: in the order of the keys of an index, and not 0.
+  static std::uint64_t word_of(std::string_view key);
+
+  struct alignas(64) Slot {
+    std::atomic<std::uint32_t> removed_from = 0;
+    // No key matters whose word is greater: that of the range's end; kAll while one is being
+    // learnt. 0: there is none.
+    std::atomic<std::uint64_t> watched_until = 0;
+
+    bool may_reach(std::string_view key) const {
+      const std::uint64_t until = watched_until.load(std::memory_order_seq_cst);
+      return until != 0 && word_of(key) <= until;
+    }
+    void watch_until(std::uint64_t word) { watched_until.store(word, std::memory_order_seq_cst); }
+    // Of the range that there is. It may end where the next index begins.
+    std::uint64_t word_of_end() const BASALT_REQUIRES(mutex) {
+      return index_of(end) == index_of(lower) ? word_of(end) : kAll;
+    }
+    void cut(std::string_view first, std::string_view last) BASALT_EXCLUDES(mutex);
+    void forget() BASALT_REQUIRES(mutex);
+
+    alignas(64) mutable Mutex mutex{MutexRank::kEmptyRange};
+    // [lower, end) is empty since `sequence`; no range: both are empty.
+    std::string lower BASALT_GUARDED_BY(mutex);
+    std::string end BASALT_GUARDED_BY(mutex);
+    std::uint64_t sequence BASALT_GUARDED_BY(mutex) = 0;
+    bool is_learning BASALT_GUARDED_BY(mutex) = false;
+    // Meanwhile: where it begins, and the first key that was inserted there; empty: none was.
+    std::string learnt_from BASALT_GUARDED_BY(mutex);
+    std::string first_insert BASALT_GUARDED_BY(mutex);
+    Clock::time_point next_attempt BASALT_GUARDED_BY(mutex);
+  };
+  struct Look;
+
+  static std::uint32_t index_of(std::string_view key) { return KeySpans::index_of(key); }
+  Slot& slot_of(std::string_view key) const { return slots_[index_of(key) % kSlots]; }
+  static bool begin(Slot& slot, const std::string& lower, std::string& from);
+  static void end(Slot& slot, const std::string& end, std::uint64_t sequence);
+  static void give_up(Slot& slot);
+  Look look(kv::FamilyId family, const KeyRange& range);
+
+  kv::Database& database_;
+  const InsertRegistry& inserts_;
+  const std::unique_ptr<Slot[]> slots_ = std::make_unique<Slot[]>(kSlots);
+};
+
+}  // namespace basalt::txn
