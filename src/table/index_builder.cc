@@ -126,8 +126,8 @@ Status IndexBuilder::write(Build& build) {
   const Table& table = tables_.table;
   const kv::FamilyId family = table.family(build.index_number);
   // The sorts of the other indexes have their part.
-  const FileResources resources = {resources_.memory_bytes / builds_.size(), resources_.threads,
-                                   resources_.pace};
+  FileResources resources = resources_;
+  resources.memory_bytes /= builds_.size();
   EntryFiles files;
   Status written =
       write_entry_files(database_, family, table.whole_range(build.index_number), build.sorts,

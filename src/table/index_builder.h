@@ -14,7 +14,6 @@
 #include "table/entry_files.h"
 #include "table/entry_maker.h"
 #include "table/interruption.h"
-#include "table/pace.h"
 #include "table/table.h"
 
 namespace basalt::table {
@@ -35,11 +34,7 @@ class IndexBuilder {
  public:
   // What a build may take of the machine: bytes for sorting, beside some for each file that it
   // writes, and threads, the caller's included.
-  struct Resources {
-    std::size_t memory_bytes;
-    std::size_t threads;
-    Pace pace = Pace();  // of each thread
-  };
+  using Resources = FileResources;
 
   // `indexes`: their numbers in tables.table, in their order. `interruption` is asked by all
   // threads.
