@@ -42,10 +42,32 @@ std::uint64_t EmptyRanges::word_of(std::string_view key) {
 
 bool EmptyRanges::is_slow(Clock::duration took) { return took >= kSlow; }
 
-void EmptyRanges::Slot::forget() {
-  lower.clear();
-  end.clear();
-  watch_until(is_learning ? kAll : 0);
+bool EmptyRanges::Watch::may_touch(std::string_view first, std::string_view last) const {
+  const State state = state_.load(std::memory_order_seq_cst);
+  if (state != State::kKnown) return state == State::kLearning;
+  const std::size_t count = count_.load(std::memory_order_seq_cst);
+  const std::uint64_t from = word_of(first);
+  const std::uint64_t until = word_of(last);
+  return std::ranges::any_of(std::span(bounds_).first(count), [&](const Bounds& bounds) {
+    return from <= bounds.until.load(std::memory_order_seq_cst) &&
+           until >= bounds.from.load(std::memory_order_seq_cst);
+  });
+}
+
+void EmptyRanges::Watch::set(std::span<const Range> ranges, bool is_learning) {
+  BASALT_DEBUG_ASSERT(ranges.size() >= count_ && ranges.size() <= bounds_.size());
+  State state = is_learning ? State::kLearning : State::kNothing;
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    const Range& range = ranges[i];
+    // It may end where the next index begins.
+    const bool is_within = index_of(range.end) == index_of(range.lower);
+    const std::uint64_t until = is_within ? word_of(range.end) : kAll;
+    bounds_[i].from.store(range.is_none() ? kAll : word_of(range.lower), std::memory_order_seq_cst);
+    bounds_[i].until.store(range.is_none() ? 0 : until, std::memory_order_seq_cst);
+    if (!range.is_none() && !is_learning) state = State::kKnown;
+  }
+  count_.store(static_cast<std::uint8_t>(ranges.size()), std::memory_order_seq_cst);
+  state_.store(state, std::memory_order_seq_cst);
 }
 
 void EmptyRanges::Slot::cut(std::string_view first, std::string_view last) {
@@ -55,71 +77,89 @@ void EmptyRanges::Slot::cut(std::string_view first, std::string_view last) {
     const std::string_view cut = std::max(first, std::string_view(learnt_from));
     if (first_insert.empty() || cut < first_insert) first_insert = cut;
   }
-  if (end.empty() || last < lower || first >= end) return;
-  if (first <= lower) {
-    forget();
-  } else {
-    end = first;
-    if (!is_learning) watch_until(word_of_end());
+  bool is_changed = false;
+  for (Range& range : ranges) {
+    if (range.is_none() || last < range.lower || first >= range.end) continue;
+    if (first <= range.lower) {
+      range.clear();
+    } else {
+      range.end = first;
+    }
+    is_changed = true;
   }
+  if (is_changed) update_watch();
+}
+
+EmptyRanges::Range* EmptyRanges::Slot::find(std::string_view key) {
+  const auto found =
+      std::ranges::find_if(ranges, [&](const Range& range) { return range.has(key); });
+  return found == ranges.end() ? nullptr : &*found;
+}
+
+EmptyRanges::Range& EmptyRanges::Slot::place() {
+  const auto none = std::ranges::find_if(ranges, &Range::is_none);
+  if (none != ranges.end()) return *none;
+  if (ranges.size() < kRanges) return ranges.emplace_back();
+  // Scans that begin in more places by turns would learn, and forget, each time.
+  next_attempt = Clock::now() + kPause;
+  return *std::ranges::min_element(ranges, {}, &Range::used_at);
+}
+
+void EmptyRanges::Slot::end_learning() {
+  BASALT_DEBUG_ASSERT(is_learning);
+  is_learning = false;
+  update_watch();
 }
 
 bool EmptyRanges::find_end(std::string_view lower, std::uint64_t sequence, std::string& end) const {
-  const Slot& slot = slot_of(lower);
-  if (!slot.may_reach(lower)) return false;
+  Slot& slot = slot_of(lower);
+  if (!slot.watch.may_touch(lower, lower)) return false;
   const MutexLock guard(slot.mutex);
-  if (slot.end.empty() || sequence < slot.sequence || lower < slot.lower || lower >= slot.end) {
-    return false;
-  }
-  end = slot.end;
+  Range* range = slot.find(lower);
+  if (range == nullptr || sequence < range->sequence) return false;
+  range->used_at = ++slot.uses;
+  end = range->end;
+  BASALT_DEBUG_ASSERT(index_of(lower) == index_of(range->lower) && lower < end);
   return true;
 }
 
 // `from` becomes where to look: what is known to be empty need not be looked at again.
 bool EmptyRanges::begin(Slot& slot, const std::string& lower, std::string& from) {
   const MutexLock guard(slot.mutex);
-  if (slot.is_learning || Clock::now() < slot.next_attempt) return false;
+  if (slot.is_learning) return false;
+  const Range* known = slot.find(lower);
+  if (Clock::now() < (known != nullptr ? known->next_attempt : slot.next_attempt)) return false;
   slot.is_learning = true;
   slot.first_insert.clear();
-  const bool goes_on = !slot.end.empty() && slot.lower <= lower && lower < slot.end;
-  from = goes_on ? slot.end : lower;
-  slot.learnt_from = goes_on ? slot.lower : lower;
-  slot.watch_until(kAll);
+  from = known != nullptr ? known->end : lower;
+  slot.learnt_from = known != nullptr ? known->lower : lower;
+  slot.update_watch();
   return true;
 }
 
 // The range from where it began up to `found` is empty at `sequence`, and cut by inserts since.
 void EmptyRanges::end(Slot& slot, const std::string& found, std::uint64_t sequence) {
   const MutexLock guard(slot.mutex);
-  BASALT_DEBUG_ASSERT(slot.is_learning);
-  slot.is_learning = false;
   const bool is_cut = !slot.first_insert.empty() && slot.first_insert < found;
-  const std::string& end = is_cut ? slot.first_insert : found;
-  if (end <= slot.learnt_from) {
-    slot.forget();
-    return;
+  std::string end = is_cut ? slot.first_insert : found;
+  // That which it continues, and others that it reaches: inserts have cut those, too.
+  for (Range& range : slot.ranges) {
+    if (range.lower < slot.learnt_from || range.lower >= end) continue;
+    end = std::max(end, range.end);
+    range.clear();
   }
-  // Scans that begin in two places by turns would learn, and forget, each time.
-  if (!slot.end.empty() && slot.lower != slot.learnt_from) {
-    slot.next_attempt = Clock::now() + kPause;
+  if (end > slot.learnt_from) {
+    BASALT_DEBUG_ASSERT(slot.find(slot.learnt_from) == nullptr);
+    slot.place() = {slot.learnt_from, end, sequence, ++slot.uses, {}};
   }
-  slot.lower = slot.learnt_from;
-  slot.end = end;
-  slot.sequence = sequence;
-  BASALT_DEBUG_ASSERT(slot.lower < slot.end);
-  slot.watch_until(slot.word_of_end());
+  slot.end_learning();
 }
 
 void EmptyRanges::give_up(Slot& slot) {
   const MutexLock guard(slot.mutex);
-  BASALT_DEBUG_ASSERT(slot.is_learning);
-  slot.is_learning = false;
-  slot.next_attempt = Clock::now() + kPause;
-  if (slot.end.empty()) {
-    slot.forget();
-  } else {
-    slot.watch_until(slot.word_of_end());
-  }
+  Range* known = slot.find(slot.learnt_from);
+  (known != nullptr ? known->next_attempt : slot.next_attempt) = Clock::now() + kPause;
+  slot.end_learning();
 }
 
 EmptyRanges::Look EmptyRanges::look(kv::FamilyId family, const KeyRange& range) {

@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/key_range.h"
 #include "base/mutex.h"
@@ -28,12 +30,14 @@ namespace basalt::txn {
 //             registry after the first look, or they have ended and the second look shows them.
 //             Who scans makes its iterator, and then asks: an insert that the iterator shows has
 //             cut the range before.
-// Limits      One range of an index, and one of all indexes whose ids are equal modulo kSlots:
-//             others are forgotten. Keys that are put without being announced must be of indexes
-//             from which nothing is removed but so: those of private tables.
-// Cost        An insert, or the beginning of a scan: an atomic load, and a mutex where the key is
-//             not certainly behind the range. Scans of an index from which something was removed
-//             since the start also look at the clock.
+// Limits      kRanges of an index, for queues that share one, and of all indexes with equal ids
+//             modulo kSlots: that which no scan has used for longest is forgotten. Keys that are
+//             put without being announced must be of indexes from which nothing is removed but so:
+//             those of private tables.
+// Cost        An insert, or the beginning of a scan: an atomic load where nothing is known, some
+//             more otherwise, and a mutex where the key is not certainly before or behind each
+//             range. Scans of an index from which something was removed since the start also look
+//             at the clock.
 // Threads     Any.
 class EmptyRanges {
  public:
@@ -57,7 +61,7 @@ class EmptyRanges {
   // Before entries of one index are put, between these two.
   void note_inserts(std::string_view first, std::string_view last) {
     Slot& slot = slot_of(first);
-    if (slot.may_reach(first)) slot.cut(first, last);
+    if (slot.watch.may_touch(first, last)) slot.cut(first, last);
   }
 
   // ---- scans
@@ -77,39 +81,68 @@ class EmptyRanges {
 
  private:
   static constexpr std::size_t kSlots = 512;
+  static constexpr std::size_t kRanges = 16;
   static constexpr std::uint64_t kAll = UINT64_MAX;
 
   // What a key begins with behind its index id: in the order of the keys of an index, and not 0.
   static std::uint64_t word_of(std::string_view key);
 
+  // Empty since `sequence`; none: both bounds are empty.
+  struct Range {
+    std::string lower;
+    std::string end;
+    std::uint64_t sequence = 0;
+    std::uint64_t used_at = 0;       // by the count of the slot
+    Clock::time_point next_attempt;  // to learn what follows
+
+    bool is_none() const { return end.empty(); }
+    bool has(std::string_view key) const { return lower <= key && key < end; }
+    void clear() {
+      lower.clear();
+      end.clear();
+    }
+  };
+
+  // What inserts and scans look at before they take the mutex: first whether a range is being
+  // learnt. A range that appears, or moves, while they look has been learnt since then, and so
+  // their announcement is found; apart from that ranges only shrink.
+  class Watch {
+   public:
+    bool may_touch(std::string_view first, std::string_view last) const;
+    // Where the slot's mutex is held.
+    void set(std::span<const Range> ranges, bool is_learning);
+
+   private:
+    enum class State : std::uint8_t { kNothing, kKnown, kLearning };
+    struct Bounds {
+      std::atomic<std::uint64_t> from = kAll;
+      std::atomic<std::uint64_t> until = 0;
+    };
+
+    std::atomic<State> state_ = State::kNothing;
+    std::atomic<std::uint8_t> count_ = 0;  // of bounds that have been used; never less
+    std::array<Bounds, kRanges> bounds_;
+  };
+
   struct alignas(64) Slot {
     std::atomic<std::uint32_t> removed_from = 0;
-    // No key matters whose word is greater: that of the range's end; kAll while one is being
-    // learnt. 0: there is none.
-    std::atomic<std::uint64_t> watched_until = 0;
+    Watch watch;  // after each change of what follows it is set
 
-    bool may_reach(std::string_view key) const {
-      const std::uint64_t until = watched_until.load(std::memory_order_seq_cst);
-      return until != 0 && word_of(key) <= until;
-    }
-    void watch_until(std::uint64_t word) { watched_until.store(word, std::memory_order_seq_cst); }
-    // Of the range that there is. It may end where the next index begins.
-    std::uint64_t word_of_end() const BASALT_REQUIRES(mutex) {
-      return index_of(end) == index_of(lower) ? word_of(end) : kAll;
-    }
+    void update_watch() BASALT_REQUIRES(mutex) { watch.set(ranges, is_learning); }
     void cut(std::string_view first, std::string_view last) BASALT_EXCLUDES(mutex);
-    void forget() BASALT_REQUIRES(mutex);
+    Range* find(std::string_view key) BASALT_REQUIRES(mutex);
+    // Where to put one that is new.
+    Range& place() BASALT_REQUIRES(mutex);
+    void end_learning() BASALT_REQUIRES(mutex);
 
     alignas(64) mutable Mutex mutex{MutexRank::kEmptyRange};
-    // [lower, end) is empty since `sequence`; no range: both are empty.
-    std::string lower BASALT_GUARDED_BY(mutex);
-    std::string end BASALT_GUARDED_BY(mutex);
-    std::uint64_t sequence BASALT_GUARDED_BY(mutex) = 0;
+    std::vector<Range> ranges BASALT_GUARDED_BY(mutex);  // none has a key of another one
+    std::uint64_t uses BASALT_GUARDED_BY(mutex) = 0;
     bool is_learning BASALT_GUARDED_BY(mutex) = false;
     // Meanwhile: where it begins, and the first key that was inserted there; empty: none was.
     std::string learnt_from BASALT_GUARDED_BY(mutex);
     std::string first_insert BASALT_GUARDED_BY(mutex);
-    Clock::time_point next_attempt BASALT_GUARDED_BY(mutex);
+    Clock::time_point next_attempt BASALT_GUARDED_BY(mutex);  // to learn another one
   };
   struct Look;
 

@@ -20,9 +20,9 @@ using test::kRc;
 
 constexpr std::uint32_t kIndex = 300;
 
-std::string key_of(int number) {
+std::string key_of(int number, std::uint32_t index = kIndex) {
   std::string key;
-  append_be32(key, kIndex);
+  append_be32(key, index);
   append_be32(key, static_cast<std::uint32_t>(number));
   return key;
 }
@@ -174,6 +174,102 @@ TEST_F(EmptyRangesTest, KeysOfAnyLengthCutTheRange) {
   EXPECT_FALSE(ranges().find_end(index, now(), end));
 }
 
+// As of queues that share an index: of several names, or states.
+class SeveralEmptyRangesTest : public EmptyRangesTest {
+ protected:
+  // Between 100 * i and 100 * i + 50 nothing is left.
+  void empty_place(int i) {
+    insert_all({100 * i + 10, 100 * i + 50});
+    remove_all({100 * i + 10});
+    learn(100 * i);
+  }
+  void empty_places(int count) {
+    for (int i = 0; i < count; ++i) empty_place(i);
+  }
+};
+
+TEST_F(SeveralEmptyRangesTest, SixteenPlacesOfAnIndexAreKnown) {
+  empty_places(16);
+  for (int i = 0; i < 16; ++i) EXPECT_EQ(end_of(100 * i), 100 * i + 50);
+  EXPECT_EQ(end_of(60), -1);
+}
+
+TEST_F(SeveralEmptyRangesTest, TheOneThatIsUsedLeastRecentlyIsForgotten) {
+  empty_places(16);
+  for (int i = 0; i < 16; ++i) {
+    if (i != 5) {
+      EXPECT_EQ(end_of(100 * i), 100 * i + 50);
+    }
+  }
+  empty_place(16);
+  for (int i = 0; i < 17; ++i) EXPECT_EQ(end_of(100 * i), i == 5 ? -1 : 100 * i + 50);
+}
+
+TEST_F(SeveralEmptyRangesTest, IndexesWithEqualPlacesDoNotCutEachOther) {
+  empty_places(2);
+  ranges().note_insert(key_of(20, kIndex + 512));
+  EXPECT_EQ(end_of(0), 50);
+  ranges().learn(kFamily, {key_of(20, kIndex + 512), key_of(120, kIndex + 512)});
+  ranges().note_insert(key_of(30));
+  std::string end;
+  EXPECT_TRUE(ranges().find_end(key_of(20, kIndex + 512), now(), end));
+  EXPECT_EQ(end, key_of(120, kIndex + 512));
+  EXPECT_EQ(end_of(0), 30);
+  EXPECT_EQ(end_of(100), 150);
+}
+
+TEST_F(SeveralEmptyRangesTest, AmongOthersARangeThatEndsWithItsIndexIsCut) {
+  empty_places(2);
+  remove_all({150});
+  std::string next_index;
+  append_be32(next_index, kIndex + 1);
+  ranges().learn(kFamily, {key_of(100), next_index});
+  insert_all({1'000});
+  EXPECT_EQ(end_of(0), 50);
+  EXPECT_EQ(end_of(100), 1'000);
+}
+
+TEST_F(SeveralEmptyRangesTest, AnInsertCutsOnlyTheRangeThatItIsIn) {
+  empty_places(3);
+  const auto open = begin();
+  insert(*open, 120);
+  EXPECT_EQ(end_of(0), 50);
+  EXPECT_EQ(end_of(100), 120);
+  EXPECT_EQ(end_of(200), 250);
+  insert(*open, 0);
+  EXPECT_EQ(end_of(0), -1);
+  EXPECT_EQ(end_of(100), 120);
+  must(open->rollback());
+}
+
+TEST_F(SeveralEmptyRangesTest, LoadedEntriesCutAllRangesThatTheyReach) {
+  empty_places(4);
+  ranges().note_inserts(key_of(30), key_of(220));
+  EXPECT_EQ(end_of(0), 30);
+  EXPECT_EQ(end_of(100), -1);
+  EXPECT_EQ(end_of(200), -1);
+  EXPECT_EQ(end_of(300), 350);
+}
+
+TEST_F(SeveralEmptyRangesTest, ARangeThatAScanEndsInIsKnownToItsEnd) {
+  empty_place(1);
+  ranges().learn(kFamily, {key_of(50), key_of(120)});
+  EXPECT_EQ(end_of(50), 150);
+  EXPECT_EQ(end_of(130), 150);
+}
+
+TEST_F(SeveralEmptyRangesTest, RangesThatOneReachesBecomePartsOfIt) {
+  empty_places(3);
+  remove_all({50, 150});
+  learn(0);
+  EXPECT_EQ(end_of(0), 250);
+  EXPECT_EQ(end_of(100), 250);
+  EXPECT_EQ(end_of(220), 250);
+  insert_all({70});
+  EXPECT_EQ(end_of(0), 70);
+  EXPECT_EQ(end_of(100), -1);
+}
+
 TEST_F(EmptyRangesTest, AnInsertThatIsPreparedIsOpenAlsoAfterACrash) {
   insert_all({1, 9});
   auto open = begin();
@@ -241,7 +337,7 @@ TEST_F(EmptyRangesTest, NoAnswerIsWrongWhileOthersWrite) {
     threads.emplace_back([&, seed] {
       std::mt19937 random(seed);
       while (!is_over) {
-        const int from = static_cast<int>(random() % 3 == 0 ? random() % 200 : 0);
+        const int from = static_cast<int>(random() % 3 == 0 ? random() % 200 : random() % 2 * 60);
         const KeyRange range = {key_of(from), key_of(200)};
         if (random() % 2 == 0) ranges().learn(kFamily, range);
         const auto snapshot = store_.database().take_snapshot();
