@@ -1,6 +1,7 @@
 #pragma once
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 
 #include "base/key_range.h"
@@ -10,20 +11,25 @@ namespace basalt::stats {
 // What sample_live_share() has found in some ranges of an index, which it reads 48 parts of:
 // statements ask for the same ranges again and again. The oldest one goes first.
 //
+// Time        As of a clock that never goes back, in microseconds.
 // Threads     Not safe.
 class LiveShares {
  public:
-  // Of a range that has so many versions now, if it was sampled when it had about as many.
-  std::optional<double> find(const KeyRange& range, double versions) const;
-  void keep(const KeyRange& range, double versions, double share);
+  // Of a range that has so many versions now, if it was sampled when it had about as many, or not
+  // long ago.
+  std::optional<double> find(const KeyRange& range, double versions, std::int64_t now) const;
+  // In place of what was kept of the same range. Where entries come and go as fast as in a queue
+  // each statement would sample again: until then the sample is good whatever has changed.
+  void keep(const KeyRange& range, double versions, double share, std::int64_t good_until);
 
  private:
   struct Sample {
     KeyRange range;
     double versions = 0;  // 0: none yet
     double share = 1;
+    std::int64_t good_until = 0;
   };
-  std::array<Sample, 8> samples_;
+  std::array<Sample, 16> samples_;
   std::size_t oldest_ = 0;
 };
 

@@ -20,6 +20,8 @@ constexpr double kLeastDensity = 0.5;
 constexpr double kPositionsError = 0.25;
 // Entries in memtables are looked at if less than this part of them exists.
 constexpr double kLiveShare = 0.8;
+// A sample of a range is good for as many times as long as it took, at least.
+constexpr std::int64_t kSamplePause = 50;
 
 // The width in bytes of the integers that are the keys of an index; 0 if they are anything else.
 std::size_t integer_bytes(const catalog::TableDefinition& table,
@@ -75,14 +77,16 @@ double TableStatistics::estimate_versions(std::size_t index_number,
 
 double TableStatistics::live_share(std::size_t index_number, const KeyRange& range, double all,
                                    const KeySampler::Estimate& versions) {
+  const std::int64_t begin = clock_();
   {
     const MutexLock guard(mutex_);
-    const auto known = indexes_[index_number].live_shares.find(range, all);
+    const auto known = indexes_[index_number].live_shares.find(range, all, begin);
     if (known.has_value()) return *known;
   }
   const double share = sample_live_share(database_, family_of(index_number), range, versions);
+  const std::int64_t end = clock_();
   const MutexLock guard(mutex_);
-  indexes_[index_number].live_shares.keep(range, all, share);
+  indexes_[index_number].live_shares.keep(range, all, share, end + kSamplePause * (end - begin));
   return share;
 }
 
