@@ -40,6 +40,17 @@ def test_the_rows_pass_through_and_the_queue_keeps_its_length(target):
     assert set(result.operations) == {"put", "take"}
 
 
+def test_rows_of_all_names_pass_through(target):
+    workload = Queue(rows=400, names=4)
+    workload.prepare(target)
+    assert workload.check(target) == []
+    assert run(target, workload).units > 0
+    assert workload.check(target) == []
+    left = target.query("SELECT name, COUNT(*), MIN(producer) FROM queue GROUP BY name")
+    assert len(left) == 4
+    assert all(60 <= count <= 140 and producer > 0 for _, count, producer in left)
+
+
 def test_as_many_clients_take_as_put(server_of):
     target = server_of("innodb")
     target.empty()

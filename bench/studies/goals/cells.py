@@ -84,10 +84,10 @@ class Maker:
             self._cell(name, InsertBenchmark(tables=4), Limits(memory), D3, 4),
             seconds=self.times.inserts, warm_seconds=0, seconds_after=self.times.inserts / 2)
 
-    def queue(self, name: str) -> Cell:
+    def queue(self, name: str, *, names: int = 1) -> Cell:
         """As long as a queue's deletions need to pile up."""
         rows = 1000 if self.is_smoke else 10_000
-        return dataclasses.replace(self._cell(name, Queue(rows), _AMPLE, D1, 8),
+        return dataclasses.replace(self._cell(name, Queue(rows, names), _AMPLE, D1, 8),
                                    seconds=self.times.queue, warm_seconds=0)
 
     def _cell(self, name: str, workload: Workload, limits: Limits, durability: Durability,
@@ -135,5 +135,6 @@ def cells_of(size: Size) -> Sequence[Cell]:
         make.sysbench("read-only, 512 MB, skewed", "oltp_read_only", small, rand_type="pareto"),
         make.sysbench("mixed, 512 MB, skewed", "oltp_read_write", small, rand_type="pareto"),
         make.timed("deletes, cached", "oltp_delete"),
-        make.queue("queue")]
+        make.queue("queue"),
+        make.queue("queue, 6 names", names=6)]
     return [each for each in found if not make.is_smoke or each.name in _SMOKE]

@@ -35,7 +35,8 @@ def findings(target: Target, rows: int) -> list[str]:
 
 def damages() -> Sequence[Damage]:
     """One for each finding, for a queue of at least 100 rows."""
-    again = "INSERT INTO queue (producer, number, body) SELECT {}, number, body FROM queue".format
+    again = ("INSERT INTO queue (name, producer, number, body)"
+             " SELECT name, {}, number, body FROM queue").format
     return [
         Damage(["DELETE FROM queue WHERE id > 40"], "and clients keep it"),
         Damage([again("producer + 10"), again("producer + 20")], "and clients keep it"),

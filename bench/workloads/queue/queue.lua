@@ -1,5 +1,6 @@
 -- A table as a queue. The first half of the threads put rows at its end, the other half take its
--- oldest rows. An event is one INSERT of ten rows, or transactions that take ten.
+-- oldest rows. An event is one INSERT of ten rows, or transactions that take ten. With several
+-- names the table is as many queues: each thread goes from one to the next.
 --
 -- THE LENGTH of the queue stays: neither side gets more than --ahead events ahead of the other. How
 -- many more events a side may do is the count of a semaphore of the operating system; threads of
@@ -11,6 +12,7 @@ local recorder = require("recorder")
 
 sysbench.cmdline.options = recorder.options({
    ahead = {"Events by which either side may be ahead of the other", 50},
+   names = {"Queues in the table", 1},
 })
 
 -- struct timespec of 64-bit machines has another name here: sysbench may know it, too.
@@ -36,9 +38,11 @@ local con
 local own, other -- semaphores: what this side, and what the other, may still do
 local name_of_own, names_are_there
 local ends -- when the run is over, in the recorder's microseconds
-local producer, work
+local work
 local may_go, left = false, ROWS -- of the event that is being done
-local number -- of the last row that was put
+local name -- the queue of that event, from 0
+local producers, numbers = {}, {} -- of each queue: who this thread is there, its last row put
+local of_name -- the condition for the rows of a queue
 
 local function open(name)
    local semaphore = C.sem_open(name, CREATE, ffi.cast("unsigned int", OWNER_MAY),
@@ -47,22 +51,24 @@ local function open(name)
    return semaphore
 end
 
--- The ten rows behind `number`, which are put again as they were if that fails.
+-- The next ten rows, which are put again as they were if that fails.
 local function put()
    local rows = {}
    for at = 1, ROWS do
-      local digits = string.format("%010d", number + at)
-      rows[at] = string.format("(%d,%d,'%s')", producer, number + at, digits:rep(10))
+      local number = numbers[name] + at
+      rows[at] = string.format("('name%d',%d,%d,'%s')", name, producers[name], number,
+                               string.format("%010d", number):rep(10))
    end
-   con:query("INSERT INTO queue (producer, number, body) VALUES " .. table.concat(rows, ","))
-   number = number + ROWS
+   con:query("INSERT INTO queue (name, producer, number, body) VALUES "
+             .. table.concat(rows, ","))
+   numbers[name] = numbers[name] + ROWS
 end
 
 -- One transaction; it may get fewer rows than it asks for when others take at the same time.
 local function take()
    con:query("BEGIN")
-   local rows = con:query("SELECT id, body FROM queue ORDER BY id LIMIT " .. left
-                          .. " FOR UPDATE")
+   local rows = con:query("SELECT id, body FROM queue" .. of_name:format(name)
+                          .. " ORDER BY id LIMIT " .. left .. " FOR UPDATE")
    local ids = {}
    for at = 1, rows.nrows do
       ids[at] = rows:fetch_row()[1]
@@ -112,17 +118,22 @@ end
 
 function thread_init()
    con = sysbench.sql.driver():connect()
-   local number_of_thread = sysbench.tid % sysbench.opt.threads
-   producer = number_of_thread + 1
-   local is_putting = producer <= sysbench.opt.threads / 2
-   local name = "/basalt-queue-" .. C.getpid()
-   name_of_own = name .. (is_putting and "-put" or "-take")
+   local threads, names = sysbench.opt.threads, sysbench.opt.names
+   local thread = sysbench.tid % threads
+   local is_putting = thread < threads / 2
+   local semaphores = "/basalt-queue-" .. C.getpid()
+   name_of_own = semaphores .. (is_putting and "-put" or "-take")
    own = open(name_of_own)
-   other = open(name .. (is_putting and "-take" or "-put"))
+   other = open(semaphores .. (is_putting and "-take" or "-put"))
    names_are_there = true
    work = is_putting and put_ten or take_ten
-   number = tonumber((con:query_row("SELECT COALESCE(MAX(number), 0) FROM queue WHERE producer = "
-                                    .. producer)))
+   name = thread % names
+   of_name = names > 1 and " WHERE name = 'name%d'" or ""
+   for at = 0, names - 1 do
+      producers[at] = thread + 1 + threads * at
+      numbers[at] = tonumber((con:query_row(
+         "SELECT COALESCE(MAX(number), 0) FROM queue WHERE producer = " .. producers[at])))
+   end
    ends = recorder.now() + sysbench.opt.time * 1e6
 end
 
@@ -137,6 +148,7 @@ function event()
    if may_go then
       work()
       may_go = false
+      name = (name + 1) % sysbench.opt.names
       C.sem_post(other)
    end
 end
