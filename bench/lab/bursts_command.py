@@ -141,5 +141,5 @@ def _write(place: Path, stored: dict[str, Any]) -> None:
     """After each cell: what is measured is not lost with what comes behind it."""
     place.mkdir(parents=True, exist_ok=True)
     unfinished = place / "bursts.unfinished"
-    unfinished.write_text(json.dumps(stored, indent=1))
+    unfinished.write_text(json.dumps(stored, indent=1) + "\n")
     unfinished.replace(place / "bursts.json")
