@@ -29,8 +29,8 @@ class Goals(Study):
                  "they are tuned here, while this engine chooses for itself.")
     scaling = ("sysbench with 8 tables of 1 M rows and 16 threads; where all is to be cached, 8 of "
                "100,000 rows, or one of 800,000, and 1 to 16 threads; 10 warehouses and 8 threads; "
-               "the insert benchmark with 4 clients; a queue of 10,000 rows, or six "
-               "of as many in one table, with 4 clients at each end.")
+               "the insert benchmark with 4 clients; 10,000 rows as a queue, or as six "
+               "of a name each, with 4 clients at each end.")
     metrics: Mapping[str, Metric] = {**INSERTS.metrics, **measuring.METRICS}
 
     def cells(self, size: Size) -> Sequence[Cell]:
