@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/assert.h"
 
@@ -21,8 +22,7 @@ std::optional<double> LiveShares::find(const KeyRange& range, double versions,
                                        std::int64_t now) const {
   for (const Sample& sample : samples_) {
     const bool is_as_before = std::abs(versions - sample.versions) <= kChangeMax * sample.versions;
-    if (sample.versions > 0 && (is_as_before || now < sample.good_until) &&
-        is_same(sample.range, range)) {
+    if ((is_as_before || now < sample.good_until) && is_same(sample.range, range)) {
       return sample.share;
     }
   }
@@ -34,12 +34,15 @@ void LiveShares::keep(const KeyRange& range, double versions, double share,
   BASALT_DEBUG_ASSERT(share >= 0 && share <= 1);
   const auto same = std::ranges::find_if(
       samples_, [&](const Sample& sample) { return is_same(sample.range, range); });
+  Sample sample{range, versions, share, good_until};
   if (same != samples_.end()) {
-    *same = {range, versions, share, good_until};
-    return;
+    *same = std::move(sample);
+  } else if (samples_.size() < kSamplesMax) {
+    samples_.push_back(std::move(sample));
+  } else {
+    samples_[oldest_] = std::move(sample);
+    oldest_ = (oldest_ + 1) % kSamplesMax;
   }
-  samples_[oldest_] = {range, versions, share, good_until};
-  oldest_ = (oldest_ + 1) % samples_.size();
 }
 
 }  // namespace basalt::stats

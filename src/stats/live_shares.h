@@ -1,8 +1,8 @@
 #pragma once
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "base/key_range.h"
 
@@ -23,14 +23,16 @@ class LiveShares {
   void keep(const KeyRange& range, double versions, double share, std::int64_t good_until);
 
  private:
+  static constexpr std::size_t kSamplesMax = 16;
+
   struct Sample {
     KeyRange range;
-    double versions = 0;  // 0: none yet
+    double versions = 0;
     double share = 1;
     std::int64_t good_until = 0;
   };
-  std::array<Sample, 16> samples_;
-  std::size_t oldest_ = 0;
+  std::vector<Sample> samples_;  // most indexes never have one
+  std::size_t oldest_ = 0;       // when there are kSamplesMax
 };
 
 }  // namespace basalt::stats
