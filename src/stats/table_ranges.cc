@@ -20,8 +20,9 @@ constexpr double kLeastDensity = 0.5;
 constexpr double kPositionsError = 0.25;
 // Entries in memtables are looked at if less than this part of them exists.
 constexpr double kLiveShare = 0.8;
-// A sample of a range is good for as many times as long as it took, at least.
+// A sample of a range is good for as many times as long as it took, but not long if it waited.
 constexpr std::int64_t kSamplePause = 50;
+constexpr std::int64_t kSamplePauseMaxUs = 1'000'000;
 
 // The width in bytes of the integers that are the keys of an index; 0 if they are anything else.
 std::size_t integer_bytes(const catalog::TableDefinition& table,
@@ -86,7 +87,8 @@ double TableStatistics::live_share(std::size_t index_number, const KeyRange& ran
   const double share = sample_live_share(database_, family_of(index_number), range, versions);
   const std::int64_t end = clock_();
   const MutexLock guard(mutex_);
-  indexes_[index_number].live_shares.keep(range, all, share, end + kSamplePause * (end - begin));
+  const std::int64_t pause = std::min(kSamplePause * (end - begin), kSamplePauseMaxUs);
+  indexes_[index_number].live_shares.keep(range, all, share, end + pause);
   return share;
 }
 

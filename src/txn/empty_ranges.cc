@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "base/assert.h"
 #include "base/bytes.h"
@@ -42,32 +43,17 @@ std::uint64_t EmptyRanges::word_of(std::string_view key) {
 
 bool EmptyRanges::is_slow(Clock::duration took) { return took >= kSlow; }
 
-bool EmptyRanges::Watch::may_touch(std::string_view first, std::string_view last) const {
-  const State state = state_.load(std::memory_order_seq_cst);
-  if (state != State::kKnown) return state == State::kLearning;
-  const std::size_t count = count_.load(std::memory_order_seq_cst);
-  const std::uint64_t from = word_of(first);
-  const std::uint64_t until = word_of(last);
-  return std::ranges::any_of(std::span(bounds_).first(count), [&](const Bounds& bounds) {
-    return from <= bounds.until.load(std::memory_order_seq_cst) &&
-           until >= bounds.from.load(std::memory_order_seq_cst);
-  });
-}
-
-void EmptyRanges::Watch::set(std::span<const Range> ranges, bool is_learning) {
-  BASALT_DEBUG_ASSERT(ranges.size() >= count_ && ranges.size() <= bounds_.size());
-  State state = is_learning ? State::kLearning : State::kNothing;
-  for (std::size_t i = 0; i < ranges.size(); ++i) {
-    const Range& range = ranges[i];
+void EmptyRanges::Slot::update_watch() {
+  if (is_learning) return watch.set_all();
+  std::array<RangeWatch::Range, kRanges> known;
+  std::size_t count = 0;
+  for (const Range& range : ranges) {
+    if (range.is_none()) continue;
     // It may end where the next index begins.
     const bool is_within = index_of(range.end) == index_of(range.lower);
-    const std::uint64_t until = is_within ? word_of(range.end) : kAll;
-    bounds_[i].from.store(range.is_none() ? kAll : word_of(range.lower), std::memory_order_seq_cst);
-    bounds_[i].until.store(range.is_none() ? 0 : until, std::memory_order_seq_cst);
-    if (!range.is_none() && !is_learning) state = State::kKnown;
+    known[count++] = {word_of(range.lower), is_within ? word_of(range.end) : kAll};
   }
-  count_.store(static_cast<std::uint8_t>(ranges.size()), std::memory_order_seq_cst);
-  state_.store(state, std::memory_order_seq_cst);
+  watch.set(std::span(known).first(count));
 }
 
 void EmptyRanges::Slot::cut(std::string_view first, std::string_view last) {
@@ -113,7 +99,7 @@ void EmptyRanges::Slot::end_learning() {
 
 bool EmptyRanges::find_end(std::string_view lower, std::uint64_t sequence, std::string& end) const {
   Slot& slot = slot_of(lower);
-  if (!slot.watch.may_touch(lower, lower)) return false;
+  if (!slot.may_touch(lower, lower)) return false;
   const MutexLock guard(slot.mutex);
   Range* range = slot.find(lower);
   if (range == nullptr || sequence < range->sequence) return false;

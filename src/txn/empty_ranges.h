@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "kv/database.h"
 #include "txn/insert_registry.h"
 #include "txn/key_spans.h"
+#include "txn/range_watch.h"
 
 namespace basalt::txn {
 
@@ -61,7 +61,7 @@ class EmptyRanges {
   // Before entries of one index are put, between these two.
   void note_inserts(std::string_view first, std::string_view last) {
     Slot& slot = slot_of(first);
-    if (slot.watch.may_touch(first, last)) slot.cut(first, last);
+    if (slot.may_touch(first, last)) slot.cut(first, last);
   }
 
   // ---- scans
@@ -81,7 +81,7 @@ class EmptyRanges {
 
  private:
   static constexpr std::size_t kSlots = 512;
-  static constexpr std::size_t kRanges = 16;
+  static constexpr std::size_t kRanges = RangeWatch::kRangesMax;
   static constexpr std::uint64_t kAll = UINT64_MAX;
 
   // What a key begins with behind its index id: in the order of the keys of an index, and not 0.
@@ -103,32 +103,18 @@ class EmptyRanges {
     }
   };
 
-  // What inserts and scans look at before they take the mutex: first whether a range is being
-  // learnt. A range that appears, or moves, while they look has been learnt since then, and so
-  // their announcement is found; apart from that ranges only shrink.
-  class Watch {
-   public:
-    bool may_touch(std::string_view first, std::string_view last) const;
-    // Where the slot's mutex is held.
-    void set(std::span<const Range> ranges, bool is_learning);
-
-   private:
-    enum class State : std::uint8_t { kNothing, kKnown, kLearning };
-    struct Bounds {
-      std::atomic<std::uint64_t> from = kAll;
-      std::atomic<std::uint64_t> until = 0;
-    };
-
-    std::atomic<State> state_ = State::kNothing;
-    std::atomic<std::uint8_t> count_ = 0;  // of bounds that have been used; never less
-    std::array<Bounds, kRanges> bounds_;
-  };
-
   struct alignas(64) Slot {
     std::atomic<std::uint32_t> removed_from = 0;
-    Watch watch;  // after each change of what follows it is set
+    // Looked at before the mutex is taken; set after each change of what follows. While a range is
+    // being learnt all is watched. Who finds nothing of the kind, and his key in no range, has
+    // announced it before any later learning begins, which will find it; and what that one takes
+    // over of the ranges of now does not have the key.
+    RangeWatch watch;
 
-    void update_watch() BASALT_REQUIRES(mutex) { watch.set(ranges, is_learning); }
+    bool may_touch(std::string_view first, std::string_view last) const {
+      return watch.is_on() && watch.may_touch(word_of(first), word_of(last));
+    }
+    void update_watch() BASALT_REQUIRES(mutex);
     void cut(std::string_view first, std::string_view last) BASALT_EXCLUDES(mutex);
     Range* find(std::string_view key) BASALT_REQUIRES(mutex);
     // Where to put one that is new.
