@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <utility>
 
 #include "base/assert.h"
 #include "base/bytes.h"
@@ -45,15 +46,13 @@ bool EmptyRanges::is_slow(Clock::duration took) { return took >= kSlow; }
 
 void EmptyRanges::Slot::update_watch() {
   if (is_learning) return watch.set_all();
-  std::array<RangeWatch::Range, kRanges> known;
-  std::size_t count = 0;
-  for (const Range& range : ranges) {
-    if (range.is_none()) continue;
+  std::array<RangeWatch::Range, kRanges> watched;
+  std::ranges::transform(ranges, watched.begin(), [](const Range& range) {
     // It may end where the next index begins.
     const bool is_within = index_of(range.end) == index_of(range.lower);
-    known[count++] = {word_of(range.lower), is_within ? word_of(range.end) : kAll};
-  }
-  watch.set(std::span(known).first(count));
+    return RangeWatch::Range{word_of(range.lower), is_within ? word_of(range.end) : kAll};
+  });
+  watch.set(std::span(watched).first(ranges.size()));
 }
 
 void EmptyRanges::Slot::cut(std::string_view first, std::string_view last) {
@@ -63,17 +62,11 @@ void EmptyRanges::Slot::cut(std::string_view first, std::string_view last) {
     const std::string_view cut = std::max(first, std::string_view(learnt_from));
     if (first_insert.empty() || cut < first_insert) first_insert = cut;
   }
-  bool is_changed = false;
-  for (Range& range : ranges) {
-    if (range.is_none() || last < range.lower || first >= range.end) continue;
-    if (first <= range.lower) {
-      range.clear();
-    } else {
-      range.end = first;
-    }
-    is_changed = true;
-  }
-  if (is_changed) update_watch();
+  const auto forgotten = std::erase_if(
+      ranges, [&](const Range& range) { return first <= range.lower && range.lower <= last; });
+  Range* const shortened = find(first);
+  if (shortened != nullptr) shortened->end = first;
+  if (forgotten > 0 || shortened != nullptr) update_watch();
 }
 
 EmptyRanges::Range* EmptyRanges::Slot::find(std::string_view key) {
@@ -82,13 +75,14 @@ EmptyRanges::Range* EmptyRanges::Slot::find(std::string_view key) {
   return found == ranges.end() ? nullptr : &*found;
 }
 
-EmptyRanges::Range& EmptyRanges::Slot::place() {
-  const auto none = std::ranges::find_if(ranges, &Range::is_none);
-  if (none != ranges.end()) return *none;
-  if (ranges.size() < kRanges) return ranges.emplace_back();
-  // Scans that begin in more places by turns would learn, and forget, each time.
-  next_attempt = Clock::now() + kPause;
-  return *std::ranges::min_element(ranges, {}, &Range::used_at);
+void EmptyRanges::Slot::add(Range range) {
+  BASALT_DEBUG_ASSERT(range.lower < range.end && find(range.lower) == nullptr);
+  if (ranges.size() == kRanges) {
+    // Scans that begin in more places by turns would learn, and forget, each time.
+    next_attempt = Clock::now() + kPause;
+    ranges.erase(std::ranges::min_element(ranges, {}, &Range::used_at));
+  }
+  ranges.push_back(std::move(range));
 }
 
 void EmptyRanges::Slot::end_learning() {
@@ -129,15 +123,15 @@ void EmptyRanges::end(Slot& slot, const std::string& found, std::uint64_t sequen
   const bool is_cut = !slot.first_insert.empty() && slot.first_insert < found;
   std::string end = is_cut ? slot.first_insert : found;
   // That which it continues, and others that it reaches: inserts have cut those, too.
-  for (Range& range : slot.ranges) {
-    if (range.lower < slot.learnt_from || range.lower >= end) continue;
-    end = std::max(end, range.end);
-    range.clear();
+  const std::string from = slot.learnt_from;
+  const auto is_reached = [&](const Range& range) {
+    return from <= range.lower && range.lower < end;
+  };
+  for (const Range& range : slot.ranges) {
+    if (is_reached(range)) end = std::max(end, range.end);
   }
-  if (end > slot.learnt_from) {
-    BASALT_DEBUG_ASSERT(slot.find(slot.learnt_from) == nullptr);
-    slot.place() = {slot.learnt_from, end, sequence, ++slot.uses, {}};
-  }
+  std::erase_if(slot.ranges, is_reached);
+  if (end > from) slot.add({from, end, sequence, ++slot.uses, {}});
   slot.end_learning();
 }
 

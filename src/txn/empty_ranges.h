@@ -1,5 +1,4 @@
 #pragma once
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -87,7 +86,7 @@ class EmptyRanges {
   // What a key begins with behind its index id: in the order of the keys of an index, and not 0.
   static std::uint64_t word_of(std::string_view key);
 
-  // Empty since `sequence`; none: both bounds are empty.
+  // Empty since `sequence`, from `lower` to before `end`.
   struct Range {
     std::string lower;
     std::string end;
@@ -95,12 +94,7 @@ class EmptyRanges {
     std::uint64_t used_at = 0;       // by the count of the slot
     Clock::time_point next_attempt;  // to learn what follows
 
-    bool is_none() const { return end.empty(); }
     bool has(std::string_view key) const { return lower <= key && key < end; }
-    void clear() {
-      lower.clear();
-      end.clear();
-    }
   };
 
   struct alignas(64) Slot {
@@ -117,8 +111,8 @@ class EmptyRanges {
     void update_watch() BASALT_REQUIRES(mutex);
     void cut(std::string_view first, std::string_view last) BASALT_EXCLUDES(mutex);
     Range* find(std::string_view key) BASALT_REQUIRES(mutex);
-    // Where to put one that is new.
-    Range& place() BASALT_REQUIRES(mutex);
+    // In place of another one where there are kRanges.
+    void add(Range range) BASALT_REQUIRES(mutex);
     void end_learning() BASALT_REQUIRES(mutex);
 
     alignas(64) mutable Mutex mutex{MutexRank::kEmptyRange};
